@@ -2,8 +2,8 @@
 /*
  * Buffers cut from the current worker's arena: page-aligned, on the worker's
  * NUMA node, on huge pages and registered with its ring where the machine
- * allows. All memory is reserved at creation; acquiring a buffer never
- * allocates.
+ * allows. Memory is taken at creation; with `buffer_rest_ms` of the tuning in
+ * steps, by an acquire that finds no free buffer, and given back after rest.
  */
 #ifndef PINION_BUFFER_H
 #define PINION_BUFFER_H
@@ -34,8 +34,10 @@ struct pinion_buffer {
  * of `small_buffer_bytes` of the configuration if that is enough, otherwise one
  * of `buffer_bytes`.
  *
- * Context: a task on a worker of `runtime`; never blocks or enters the kernel.
+ * Context: a task on a worker of `runtime`; never blocks. Enters the kernel
+ * only for a step of memory.
  * Errors: -EAGAIN: all are in use; release a buffer, or respawn and try again.
+ * -ENOMEM: none is in use, and there is no memory for the first; try again.
  * -EINVAL: larger than the configuration's `buffer_bytes`. -EPERM: not on a
  * worker of this runtime.
  * Since: 0.1

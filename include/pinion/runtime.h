@@ -366,12 +366,12 @@ struct pinion_runtime_info {
 	uint32_t workers_bound;	    /* how many are bound to a core, or to their node, now */
 	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
 	uint32_t ring_setup_flags;  /* IORING_SETUP_* in force */
-	uint32_t arenas_registered; /* workers whose arena the kernel holds registered */
+	uint32_t arenas_registered; /* workers: the kernel holds all registered that has memory */
 	uint32_t page_bytes;	    /* smallest page size any arena got */
 	const char *doorbell;	    /* "send_msg_ring", "eventfd" or "none" */
 	const char *fallback_cause; /* why there is no ring, or NULL */
 	/* The workers' arenas, all together. */
-	uint64_t arena_bytes;
+	uint64_t arena_bytes;	    /* addresses: what they may take */
 	uint64_t huge_bytes;	    /* of these, on pages of 2 MiB or more */
 	uint64_t hugetlb_bytes;	    /* of these, set aside by the administrator */
 	uint64_t registered_bytes;  /* of arena_bytes, with at least one ring */
@@ -388,6 +388,8 @@ struct pinion_runtime_info {
 	uint32_t polled_rings; /* workers with a second ring, for devices that are polled */
 	/* As configured, or PINION_CPU_LATENCY_ANY if that cannot be had. */
 	uint64_t cpu_latency_us;
+	uint64_t populated_bytes;  /* of arena_bytes; the rest has no memory now */
+	uint64_t given_back_bytes; /* after rest, since the start */
 };
 
 /*

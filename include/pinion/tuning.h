@@ -404,6 +404,20 @@ struct pinion_tuning {
 	pinion_arena_map_fn arena_map;
 	pinion_arena_unmap_fn arena_unmap;
 	void *arena_arg;
+
+	/*
+	 * Milliseconds that memory of a worker's buffers rests before it is
+	 * given back to the kernel, 1 … 86400000. It is taken, and registered
+	 * with the worker's ring, in steps of 2 MiB (buffers of
+	 * `small_buffer_bytes`: 256 KiB) as buffers are acquired; at the start
+	 * there is only address space. 0: all of it is taken and registered
+	 * when the runtime is created, and kept; so it is in any case with
+	 * `arena_map`, where the administrator has set aside huge pages for all
+	 * of it, and for `pool_bytes`. Default 0. Environment:
+	 * PINION_BUFFER_REST_MS.
+	 * Source: docs/decisions/memory.md, "Arenas grow and shrink".
+	 */
+	uint64_t buffer_rest_ms;
 };
 
 /*

@@ -24,12 +24,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The structs as first released; smaller ones were never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
 _Static_assert(sizeof(struct pinion_config) == 144, "released size");
-_Static_assert(sizeof(struct pinion_tuning) == 280, "released size");
+_Static_assert(sizeof(struct pinion_tuning) == 288, "released size");
 
 /* Which struct a field is in. */
 enum part {
@@ -74,11 +75,15 @@ enum {
 	/* Large buffers of a worker, and those that all workers divide. */
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
+	/* Of these as many as stay within a part of the machine's memory. */
+	MEMORY_SHARE = 64,
+	BUFFERS_MIN = 4,
 	DEPTH_MAX = (1 << 20) - 1,
 	TEXT_SHOWN = 64,   /* of a text that is refused; the rest has room */
 	WORDS_BYTES = 384, /* all words of one field */
 };
 
+#define ARENAS_BYTES_MAX (UINT64_C(512) << 20)
 #define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
 #define INJECTOR_TASKS_MAX (UINT64_C(1) << 40)
 #define RATE_MAX (UINT64_C(1) << 62)
@@ -196,6 +201,7 @@ static const struct field fields[] = {
 	NUMBER(tuning, cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
 	NUMBER(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
 		PINION_CPU_LATENCY_ANY),
+	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 0, 0, 86400000),
 };
 
 /* A configuration and its tuning, together. */
@@ -451,6 +457,31 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 	return 0;
 }
 
+/* What all arenas together take by default, at most. */
+static uint64_t arenas_bytes_max(void)
+{
+	long page_count = sysconf(_SC_PHYS_PAGES);
+	long page_bytes = sysconf(_SC_PAGESIZE);
+	uint64_t share;
+
+	if (page_count <= 0 || page_bytes <= 0) {
+		return ARENAS_BYTES_MAX;
+	}
+	share = (uint64_t)page_count * (uint64_t)page_bytes / MEMORY_SHARE;
+	return share < ARENAS_BYTES_MAX ? share : ARENAS_BYTES_MAX;
+}
+
+static uint32_t default_buffers(const struct pinion_config *config)
+{
+	uint64_t count = BUFFERS_EACH + BUFFERS_DIVIDED / config->worker_count;
+	uint64_t each = arenas_bytes_max() / config->worker_count;
+	uint64_t small = (uint64_t)config->small_buffer_bytes * config->small_buffer_count;
+	uint64_t fitting = each > small ? (each - small) / config->buffer_bytes : 0;
+
+	count = fitting < count ? fitting : count;
+	return count > BUFFERS_MIN ? (uint32_t)count : BUFFERS_MIN;
+}
+
 void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count)
 {
 	if (config->worker_count == 0) {
@@ -458,7 +489,7 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
 	}
 	PIN_CHECK(config->worker_count > 0);
 	if (config->buffer_count == 0) {
-		config->buffer_count = BUFFERS_EACH + BUFFERS_DIVIDED / config->worker_count;
+		config->buffer_count = default_buffers(config);
 	}
 }
 

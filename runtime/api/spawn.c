@@ -617,7 +617,7 @@ int pinion_buffer_acquire(
 	if (min_bytes > config->buffer_bytes) {
 		return -EINVAL;
 	}
-	return pin_worker_buffer_acquire(worker, min_bytes, out_buffer) ? 0 : -EAGAIN;
+	return pin_worker_buffer_acquire(worker, min_bytes, out_buffer);
 }
 
 void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer)

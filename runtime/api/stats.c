@@ -176,23 +176,37 @@ void pinion_runtime_get_info(
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_worker *worker = &shared->workers[i];
 		const struct pin_arena *arena = &worker->arena;
+		uint64_t populated_bytes;
+		uint64_t registered_bytes;
+		uint64_t huge_bytes;
 		uint32_t page_bytes;
 
 		/* It has never been there. */
 		if (arena->memory == NULL) {
 			continue;
 		}
-		page_bytes = pin_arena_page_bytes(arena);
-		PIN_DCHECK(pin_is_power_of_two(page_bytes) && arena->huge_bytes <= arena->bytes);
-		PIN_DCHECK(worker->registered_bytes <= arena->bytes);
+		/* Of no single instant, while it grows. */
+		registered_bytes =
+			worker->registered_bytes + pin_meter_read(&worker->growth.registered_bytes);
+		huge_bytes = arena->huge_bytes + pin_meter_read(&worker->growth.huge_bytes);
+		populated_bytes =
+			pin_arena_kept_bytes(arena) + pin_meter_read(&worker->growth.bytes);
+		page_bytes = huge_bytes < populated_bytes || populated_bytes == 0
+			? PIN_PAGE_BYTES
+			: pin_arena_page_bytes(arena);
+		PIN_DCHECK(pin_is_power_of_two(page_bytes) && huge_bytes <= arena->bytes);
+		PIN_DCHECK(registered_bytes <= arena->bytes);
 		if (worker->ring.is_fallback) {
 			facts.uses_ring = 0;
 		}
 		facts.workers_bound += pin_load_relaxed_u32(&worker->is_bound);
-		facts.arenas_registered += worker->registered_bytes == arena->bytes ? 1 : 0;
-		facts.registered_bytes += worker->registered_bytes;
+		facts.arenas_registered +=
+			populated_bytes > 0 && registered_bytes == populated_bytes ? 1 : 0;
+		facts.registered_bytes += registered_bytes;
+		facts.populated_bytes += populated_bytes;
+		facts.given_back_bytes += pin_meter_read(&worker->growth.given_back_bytes);
 		facts.arena_bytes += arena->bytes;
-		facts.huge_bytes += arena->huge_bytes;
+		facts.huge_bytes += huge_bytes;
 		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
 		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
 		facts.polled_rings += worker->has_polled ? 1 : 0;

@@ -162,7 +162,7 @@ enum { SCAN_REGIONS = 32 };
  * Linux 6.7 and newer: the kernel lists the ranges of huge pages, without
  * privileges.
  */
-static int count_by_scan(const void *memory, size_t bytes, size_t *out_huge_bytes)
+int pin_pages_scan_huge(const void *memory, size_t bytes, size_t *out_huge_bytes)
 {
 	/* Zeroed for valgrind, which does not know this ioctl. */
 	struct scan_region regions[SCAN_REGIONS] = {0};
@@ -303,7 +303,7 @@ int pin_pages_count_huge(const void *memory, size_t bytes, size_t *out_huge_byte
 	int rc;
 
 	PIN_CHECK(((uintptr_t)memory | bytes) % PIN_PAGE_BYTES == 0);
-	rc = count_by_scan(memory, bytes, out_huge_bytes);
+	rc = pin_pages_scan_huge(memory, bytes, out_huge_bytes);
 	if (rc < 0) {
 		rc = pin_pages_count_huge_in("/proc/self/smaps", memory, bytes, out_huge_bytes);
 	}
@@ -361,6 +361,16 @@ int pin_pages_populate(void *memory, size_t bytes)
 int pin_pages_collapse(void *memory, size_t bytes)
 {
 	return advise(memory, bytes, ADVICE_COLLAPSE);
+}
+
+int pin_pages_give_back(void *memory, size_t bytes)
+{
+	return advise(memory, bytes, MADV_DONTNEED);
+}
+
+void pin_pages_keep_small(void *memory, size_t bytes)
+{
+	(void)advise(memory, bytes, MADV_NOHUGEPAGE);
 }
 
 uint32_t pin_pages_hugetlb_free(void)

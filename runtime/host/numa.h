@@ -71,6 +71,19 @@ int pin_pages_populate(void *memory, size_t bytes);
  */
 int pin_pages_count_huge(const void *memory, size_t bytes, size_t *out_huge_bytes);
 
+/* The first way of the above alone: what one question to the kernel costs. */
+int pin_pages_scan_huge(const void *memory, size_t bytes, size_t *out_huge_bytes);
+
+/*
+ * Gives the pages back to the kernel and keeps the addresses. No page of it may
+ * be registered, or the kernel's transfers and the program would from then on
+ * see different ones. A negative errno: they stay.
+ */
+int pin_pages_give_back(void *memory, size_t bytes);
+
+/* From now on small pages only: a touch takes no 2 MiB there. */
+void pin_pages_keep_small(void *memory, size_t bytes);
+
 /* The second way of the above alone, `path` being /proc/self/smaps. */
 int pin_pages_count_huge_in(
 	const char *path, const void *memory, size_t bytes, size_t *out_huge_bytes);

@@ -15,6 +15,7 @@
 #include "runtime/host/heap.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 
 /* The kernel takes at most 1 GiB per range. */
@@ -93,6 +94,7 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 		index += range_count_of(region->bytes, registry->range_bytes);
 		sum += region->bytes;
 	}
+	registry->range_count = index;
 	return sum;
 }
 
@@ -116,16 +118,21 @@ size_t pin_registry_register(struct pin_registry *registry, const struct pin_hos
 		range_count += range_count_of(registry->regions[i].bytes, registry->range_bytes);
 	}
 	*out_error = -ENOMEM;
+	range_count += registry->slot_count; /* their ranges stay zeroed: empty entries */
 	ranges = pin_heap_zeroed(host, PIN_HEAP_ALIGN, range_count, sizeof(*ranges));
 	for (; ranges != NULL; halvings++) {
 		uint32_t count = cut(registry, halvings, ranges);
-		int rc = count == 0 ? -ENOMEM : io_uring_register_buffers(uring, ranges, count);
+		uint32_t entries = count + registry->slot_count;
+		int rc;
 
+		PIN_CHECK(entries <= range_count);
+		/* Those of an earlier, larger try. */
+		memset(ranges + count, 0, (range_count - count) * sizeof(*ranges));
+		rc = count == 0 ? -ENOMEM : io_uring_register_buffers(uring, ranges, entries);
 		while (rc == -ENOMEM && halvings == 0 &&
 			host->locked_await(sum_of(registry), &tries)) {
-			rc = io_uring_register_buffers(uring, ranges, count);
+			rc = io_uring_register_buffers(uring, ranges, entries);
 		}
-		PIN_CHECK(count <= range_count);
 		if (rc >= 0) {
 			*out_error = halvings == 0 ? 0 : -ENOMEM;
 			break;

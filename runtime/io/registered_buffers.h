@@ -43,7 +43,44 @@ struct pin_registry {
 	size_t range_bytes;
 	uint32_t region_count;
 	struct pin_region *regions;
+	uint32_t slot_count;  /* empty entries after the ranges: struct pin_grown */
+	uint32_t range_count; /* of all regions, when they are registered */
 };
+
+/*
+ * Memory that a ring's owner registers step by step, from its front on, each
+ * step in an entry of the table of its own. A step's bytes are only counted
+ * when its entry is filled, and are no longer before it is emptied. Only the
+ * holder of the ring looks here.
+ */
+struct pin_grown {
+	uint8_t *memory;
+	size_t bytes; /* registered, of its front */
+	size_t step_bytes;
+	uint32_t step_shift;  /* if that is a power of two, its logarithm; else 0 */
+	uint32_t first_index; /* entry of the first step */
+	uint32_t step_count;
+};
+
+/*
+ * Index of the step that holds all of [bytes, bytes + length), or -1. No buffer
+ * is on two steps.
+ */
+static inline int pin_grown_index(
+	const struct pin_grown *grown, const uint8_t *bytes, size_t length)
+{
+	size_t offset = (uintptr_t)bytes - (uintptr_t)grown->memory;
+	size_t step;
+
+	if (offset >= grown->bytes || length > grown->bytes - offset) {
+		return -1;
+	}
+	step = grown->step_shift != 0 ? offset >> grown->step_shift : offset / grown->step_bytes;
+	if (length > (step + 1) * grown->step_bytes - offset) {
+		return -1;
+	}
+	return (int)(grown->first_index + step);
+}
 
 /*
  * The largest ranges such that no buffer is on two, if buffers of that size
@@ -54,6 +91,7 @@ size_t pin_registry_range_bytes(size_t buffer_bytes);
 /*
  * Registers as much of the regions on `uring` as may be, and has them say how
  * much it is. Returns the sum. `*out_error`: why it is not all, negative, or 0.
+ * `slot_count` empty entries follow, unless nothing was registered.
  */
 size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
 	struct io_uring *uring, int *out_error);

@@ -92,6 +92,19 @@ struct pinion_request;
  */
 typedef bool (*pin_ring_ask_part_fn)(void *arg, struct pinion_request *request);
 
+/* The parts of a worker's arena that grow. */
+enum pin_grown_kind {
+	PIN_GROWN_LARGE, /* its large buffers */
+	PIN_GROWN_SMALL,
+	PIN_GROWN_KINDS,
+};
+
+enum pin_ring_slots {
+	PIN_RING_SLOTS_UNTRIED, /* -> OPEN or REFUSED: pin_ring_open_slots() */
+	PIN_RING_SLOTS_OPEN,	/* -> REFUSED: pin_ring_forget_buffers() */
+	PIN_RING_SLOTS_REFUSED, /* grown steps are used unregistered */
+};
+
 struct pin_ring {
 	/* [const] after init */
 	const struct pin_host *host;
@@ -117,7 +130,9 @@ struct pin_ring {
 	uint32_t home_region;		     /* the worker's own, looked at first */
 	struct pin_registry own_registry;    /* of one region */
 	struct pin_region own_region;
-	struct pin_file_table *files; /* NULL: no file is registered */
+	enum pin_ring_slots slots;		 /* [own] */
+	struct pin_grown grown[PIN_GROWN_KINDS]; /* [own] nothing, where arenas do not grow */
+	struct pin_file_table *files;		 /* NULL: no file is registered */
 	/* [own] */
 	struct io_uring uring;
 	uint32_t sqe_index;   /* of the entry that was handed out last */
@@ -150,9 +165,10 @@ void pin_ring_fini(struct pin_ring *ring);
  * Registers `memory` with the kernel, so that reads into it skip the mapping,
  * in ranges of `range_bytes`. Returns how much of its front the kernel took;
  * `*out_error` says why it is not all, or is 0. The rest is read the plain way.
+ * `slot_count` entries are kept for memory that is to grow.
  */
-size_t pin_ring_register(
-	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error);
+size_t pin_ring_register(struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes,
+	uint32_t slot_count, int *out_error);
 
 /*
  * Takes over the buffers registered on `source`, a ring of any thread that is
@@ -164,14 +180,47 @@ int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
 	const struct pin_registry *registry, uint32_t home_region);
 
 /*
+ * By the holder of the ring: prepares a table entry for each step of `grown`.
+ * -errno: memory that grows is not registered with this ring, now and later.
+ */
+int pin_ring_open_slots(struct pin_ring *ring, const struct pin_grown grown[PIN_GROWN_KINDS]);
+
+/*
+ * Registers the step at `offset`, which has pages; the last step may be
+ * shorter. Does nothing if an earlier step is not registered. -errno: nothing
+ * has changed.
+ */
+int pin_ring_grow(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset, size_t bytes);
+
+/*
+ * All from `offset` on, where a step begins, is registered no longer, and no
+ * request may use it. Its pages can be given back then.
+ */
+void pin_ring_shrink(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset);
+
+/* From now on its transfers go the plain way. */
+void pin_ring_forget_buffers(struct pin_ring *ring);
+
+/* Index of the grown step that holds the bytes, or -1. */
+static inline int pin_ring_grown_index(
+	const struct pin_ring *ring, const uint8_t *bytes, size_t length)
+{
+	int index = pin_grown_index(&ring->grown[PIN_GROWN_LARGE], bytes, length);
+
+	return index >= 0 ? index : pin_grown_index(&ring->grown[PIN_GROWN_SMALL], bytes, length);
+}
+
+/*
  * Index of the registered range that holds all of [bytes, bytes + length), or
  * -1.
  */
 static inline int pin_ring_registered_index(
 	const struct pin_ring *ring, const uint8_t *bytes, size_t length)
 {
-	if (ring->registry == NULL) {
-		return -1;
+	int index = pin_ring_grown_index(ring, bytes, length);
+
+	if (index >= 0 || ring->registry == NULL) {
+		return index;
 	}
 	return pin_registry_index_near(ring->registry, ring->home_region, bytes, length);
 }
@@ -180,8 +229,10 @@ static inline int pin_ring_registered_index(
 static inline int pin_ring_home_index(
 	const struct pin_ring *ring, const uint8_t *bytes, size_t length)
 {
-	return PIN_UNLIKELY(ring->registry == NULL)
-		? -1
+	int index = pin_ring_grown_index(ring, bytes, length);
+
+	return index >= 0 || ring->registry == NULL
+		? index
 		: pin_registry_index_home(ring->registry, ring->home_region, bytes, length);
 }
 

@@ -217,7 +217,8 @@ void pin_ring_retire(struct pin_ring *ring)
 	 * The kernel takes a closed ring apart later, and only then gives back
 	 * its locked memory; the next runtime may want it at once.
 	 */
-	if (ring->is_initialised && ring->registry != NULL) {
+	if (ring->is_initialised &&
+		(ring->registry != NULL || ring->slots == PIN_RING_SLOTS_OPEN)) {
 		io_uring_unregister_buffers(&ring->uring);
 	}
 	if (ring->is_initialised && ring->enter_flags != 0) {
@@ -254,8 +255,8 @@ void pin_ring_fini(struct pin_ring *ring)
  * Registers the memory of this worker alone; shared registration goes by
  * pin_ring_clone().
  */
-size_t pin_ring_register(
-	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error)
+size_t pin_ring_register(struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes,
+	uint32_t slot_count, int *out_error)
 {
 	size_t registered_bytes;
 
@@ -269,6 +270,7 @@ size_t pin_ring_register(
 		.range_bytes = range_bytes,
 		.region_count = 1,
 		.regions = &ring->own_region,
+		.slot_count = slot_count,
 	};
 	registered_bytes =
 		pin_registry_register(&ring->own_registry, ring->host, &ring->uring, out_error);
@@ -299,4 +301,108 @@ int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
 	ring->registry = registry;
 	ring->home_region = home_region;
 	return 0;
+}
+
+/* A table of empty entries alone (Linux 5.13); -EINVAL before. */
+static int register_slots(struct pin_ring *ring, uint32_t count)
+{
+	struct iovec *empty = pin_heap_zeroed(ring->host, PIN_HEAP_ALIGN, count, sizeof(*empty));
+	int rc = empty == NULL ? -ENOMEM : io_uring_register_buffers(&ring->uring, empty, count);
+
+	pin_heap_release(ring->host, empty, PIN_HEAP_ALIGN, count, sizeof(*empty));
+	return rc;
+}
+
+/*
+ * A table that holds something already was made, or cloned, with these entries
+ * at its end.
+ */
+int pin_ring_open_slots(struct pin_ring *ring, const struct pin_grown grown[PIN_GROWN_KINDS])
+{
+	uint32_t count = grown[PIN_GROWN_LARGE].step_count + grown[PIN_GROWN_SMALL].step_count;
+	uint32_t index = ring->registry != NULL ? ring->registry->range_count : 0;
+	int rc = 0;
+
+	PIN_CHECK(ring->slots == PIN_RING_SLOTS_UNTRIED);
+	ring->slots = PIN_RING_SLOTS_REFUSED;
+	if (ring->is_fallback) {
+		return -EOPNOTSUPP;
+	}
+	if (ring->registry == NULL) {
+		rc = register_slots(ring, count);
+	} else if (ring->registry->slot_count < count) {
+		rc = -ENOBUFS;
+	}
+	if (rc < 0) {
+		return rc;
+	}
+	for (uint32_t i = 0; i < PIN_GROWN_KINDS; i++) {
+		ring->grown[i] = grown[i];
+		ring->grown[i].bytes = 0;
+		ring->grown[i].first_index = index;
+		index += grown[i].step_count;
+	}
+	ring->slots = PIN_RING_SLOTS_OPEN;
+	return 0;
+}
+
+static int set_slot(struct pin_ring *ring, uint32_t index, const struct iovec *range)
+{
+	struct io_uring_rsrc_update2 update = {
+		.offset = index,
+		.data = (uintptr_t)range,
+		.nr = 1,
+	};
+	int rc = ring->host->ring_register(
+		ring->uring.ring_fd, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof(update));
+
+	return rc < 0 ? rc : 0;
+}
+
+int pin_ring_grow(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset, size_t bytes)
+{
+	struct pin_grown *grown = &ring->grown[kind];
+	struct iovec range = {.iov_base = grown->memory + offset, .iov_len = bytes};
+	int rc;
+
+	if (ring->slots != PIN_RING_SLOTS_OPEN || grown->bytes != offset) {
+		return 0;
+	}
+	PIN_CHECK(offset % grown->step_bytes == 0 && bytes <= grown->step_bytes);
+	PIN_CHECK(offset / grown->step_bytes < grown->step_count);
+	rc = set_slot(ring, grown->first_index + (uint32_t)(offset / grown->step_bytes), &range);
+	if (rc == 0) {
+		grown->bytes = offset + bytes;
+	}
+	return rc;
+}
+
+/*
+ * Where the kernel has no memory for an empty entry the old one stays, and
+ * keeps its pages; nothing uses it, and the next step there replaces it.
+ */
+void pin_ring_shrink(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset)
+{
+	static const struct iovec nothing;
+	struct pin_grown *grown = &ring->grown[kind];
+	size_t end = grown->bytes;
+
+	if (ring->slots != PIN_RING_SLOTS_OPEN || end <= offset) {
+		return;
+	}
+	PIN_CHECK(offset % grown->step_bytes == 0);
+	grown->bytes = offset;
+	for (size_t at = offset; at < end; at += grown->step_bytes) {
+		(void)set_slot(
+			ring, grown->first_index + (uint32_t)(at / grown->step_bytes), &nothing);
+	}
+}
+
+void pin_ring_forget_buffers(struct pin_ring *ring)
+{
+	/* Or its entries would keep pages that are given back. */
+	pin_ring_shrink(ring, PIN_GROWN_LARGE, 0);
+	pin_ring_shrink(ring, PIN_GROWN_SMALL, 0);
+	ring->registry = NULL;
+	ring->slots = PIN_RING_SLOTS_REFUSED;
 }

@@ -6,8 +6,8 @@
  * anything: the first touch decides the node. A pool without a runtime calls it
  * too.
  *
- * Invariant: an arena that was made is touched completely, so no later write
- * meets a page that the kernel withholds.
+ * Invariant: an arena that was made is touched from `lazy_bytes` on, so no
+ * later write there meets a page that the kernel withholds.
  */
 #include "runtime/memory/arena.h"
 #include "runtime/base/base.h"
@@ -52,7 +52,9 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 	 * The first write decides the node and costs the page fault; it belongs
 	 * here, not in the first read.
 	 */
-	rc = pin_pages_populate(memory, arena->bytes);
+	rc = arena->lazy_bytes == arena->bytes
+		? 0
+		: pin_pages_populate(memory + arena->lazy_bytes, pin_arena_kept_bytes(arena));
 	if (rc < 0) {
 		arena->host->unmap(memory, arena->bytes);
 		return rc;
@@ -64,9 +66,15 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 
 static int map(struct pin_arena *arena, const struct pin_log *log)
 {
-	for (int kind = PIN_PAGES_HUGETLB; kind <= PIN_PAGES_SMALL; kind++) {
+	size_t lazy_bytes = arena->options.lazy_bytes;
+
+	PIN_CHECK(lazy_bytes <= arena->options.bytes && lazy_bytes % PIN_PAGE_BYTES == 0);
+	for (int kind = lazy_bytes > 0 ? PIN_PAGES_THP : PIN_PAGES_HUGETLB; kind <= PIN_PAGES_SMALL;
+		kind++) {
 		arena->bytes = pin_round_up(arena->options.bytes,
 			kind == PIN_PAGES_SMALL ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES);
+		/* The rest of the last huge page is not touched either. */
+		arena->lazy_bytes = lazy_bytes == arena->options.bytes ? arena->bytes : lazy_bytes;
 		if (map_kind(arena, (enum pin_page_kind)kind, log) == 0) {
 			return 0;
 		}
@@ -134,19 +142,21 @@ static int take(struct pin_arena *arena, const struct pin_log *log)
 /* madvise(2) promises nothing, so the outcome is looked at, and mended. */
 static void examine_pages(struct pin_arena *arena)
 {
-	int rc = pin_pages_count_huge(arena->memory, arena->bytes, &arena->huge_bytes);
+	uint8_t *kept = pin_arena_kept(arena);
+	size_t bytes = pin_arena_kept_bytes(arena);
+	int rc = pin_pages_count_huge(kept, bytes, &arena->huge_bytes);
 
-	for (int i = 0; rc == 0 && arena->page_kind == PIN_PAGES_THP &&
-		arena->huge_bytes < arena->bytes && i < COLLAPSE_TRIES;
+	for (int i = 0; rc == 0 && arena->page_kind == PIN_PAGES_THP && arena->huge_bytes < bytes &&
+		i < COLLAPSE_TRIES;
 		i++) {
-		pin_pages_collapse(arena->memory, arena->bytes);
-		rc = pin_pages_count_huge(arena->memory, arena->bytes, &arena->huge_bytes);
+		pin_pages_collapse(kept, bytes);
+		rc = pin_pages_count_huge(kept, bytes, &arena->huge_bytes);
 	}
 	if (rc < 0) {
 		arena->has_unknown_pages = true;
-		arena->huge_bytes = arena->page_kind == PIN_PAGES_SMALL ? 0 : arena->bytes;
+		arena->huge_bytes = arena->page_kind == PIN_PAGES_SMALL ? 0 : bytes;
 	}
-	PIN_CHECK(arena->huge_bytes <= arena->bytes);
+	PIN_CHECK(arena->huge_bytes <= bytes);
 }
 
 /*
@@ -182,9 +192,8 @@ static void examine_placement(struct pin_arena *arena)
 	while (arena->bytes / step > NODE_SAMPLES_MAX) {
 		step *= 2;
 	}
-	arena->local_permille = PIN_ARENA_NODE_UNKNOWN;
-	if (pin_placement_count_local(arena->memory, arena->bytes, step, arena->options.node_index,
-		    &local_count, &count) == 0) {
+	if (pin_placement_count_local(pin_arena_kept(arena), pin_arena_kept_bytes(arena), step,
+		    arena->options.node_index, &local_count, &count) == 0) {
 		PIN_DCHECK(count > 0 && local_count <= count);
 		arena->local_permille = (uint32_t)(local_count * 1000 / count);
 	}
@@ -201,9 +210,12 @@ int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
 	if (rc < 0) {
 		return rc;
 	}
-	examine_pages(arena);
-	trim(arena);
-	examine_placement(arena);
+	arena->local_permille = PIN_ARENA_NODE_UNKNOWN;
+	if (pin_arena_kept_bytes(arena) > 0) {
+		examine_pages(arena);
+		trim(arena);
+		examine_placement(arena);
+	}
 	PIN_CHECK(arena->bytes >= options->bytes);
 	PIN_DCHECK(arena->bytes % PIN_PAGE_BYTES == 0);
 	return 0;
@@ -254,6 +266,7 @@ bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t by
 
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena)
 {
-	PIN_DCHECK(arena->huge_bytes <= arena->bytes);
-	return arena->huge_bytes < arena->bytes ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES;
+	PIN_DCHECK(arena->huge_bytes <= pin_arena_kept_bytes(arena));
+	return arena->huge_bytes < pin_arena_kept_bytes(arena) ? PIN_PAGE_BYTES
+							       : PIN_HUGE_PAGE_BYTES;
 }

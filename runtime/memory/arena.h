@@ -11,6 +11,10 @@
  * pages it is rounded up to 2 MiB, as its last page is whole. Created and first
  * touched by the worker that owns it.
  *
+ * The front of an arena can be left untouched, as address space alone: the
+ * worker takes memory for it as it needs some (worker/arena_growth.c). No pages
+ * set aside by the administrator are used then.
+ *
  * An embedder may give the memory instead; then it is taken as it is.
  *
  * Pieces are carved off from the front and stay carved until the arena goes,
@@ -36,6 +40,8 @@
 
 struct pin_arena_options {
 	size_t bytes; /* more than 0 */
+	/* Of its front, a multiple of 4096: reserved, not touched. */
+	size_t lazy_bytes;
 	uint32_t worker_index;
 	uint32_t node_index;
 	/* The embedder's memory; NULL: it is mapped here. */
@@ -50,8 +56,9 @@ struct pin_arena {
 	struct pin_arena_options options;
 	uint8_t *memory;
 	size_t bytes;		      /* a multiple of 2 MiB, if given of 4096 */
+	size_t lazy_bytes;	      /* of its front, not touched here; or all */
 	enum pin_page_kind page_kind; /* what it was mapped as; small if given */
-	size_t huge_bytes;	      /* on pages of 2 MiB or more */
+	size_t huge_bytes;	      /* on pages of 2 MiB or more, of the touched part */
 	bool has_unknown_pages;	      /* `huge_bytes` is only the requested size */
 	uint32_t local_permille;      /* pages on the wanted node, thousandths */
 	/* as the header says */
@@ -60,7 +67,7 @@ struct pin_arena {
 
 /*
  * Maps at least `options->bytes`, or takes them from the embedder, prefers the
- * node, and touches every page.
+ * node, and touches every page after `lazy_bytes`.
  * -ENOMEM: not even small pages could be had. Else what `map` returned, or
  * -EINVAL: it gave memory that is not aligned to 4096.
  */
@@ -83,7 +90,18 @@ uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align);
  */
 bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t bytes);
 
-/* Bytes of its smallest pages: 4096 or 2 MiB. */
+/* The part that was touched at its start, and how long it is. */
+static inline uint8_t *pin_arena_kept(const struct pin_arena *arena)
+{
+	return arena->memory + arena->lazy_bytes;
+}
+
+static inline size_t pin_arena_kept_bytes(const struct pin_arena *arena)
+{
+	return arena->bytes - arena->lazy_bytes;
+}
+
+/* Bytes of the smallest pages of that part: 4096 or 2 MiB. */
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena);
 
 #endif

@@ -113,6 +113,7 @@ struct pin_pool_setup {
 	const struct pin_victims *victims;
 	uint64_t seed; /* where thieves begin to look */
 	uint32_t flags;
+	bool is_closed; /* of one magazine: pin_pool_open() makes it have buffers */
 	/* One for all, or one for each magazine that is seeded. */
 	const struct pin_pool_region *regions;
 	uint32_t region_count;
@@ -145,6 +146,19 @@ static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
  * magazine: it may wait.
  */
 void pin_pool_share(struct pin_pool *pool, uint32_t index);
+
+/*
+ * Of a pool with one magazine that began closed, by its owner: the next `count`
+ * buffers can be acquired from here on, the first of them first.
+ */
+void pin_pool_open(struct pin_pool *pool, uint32_t count);
+
+/*
+ * Takes the buffers from number `first` on out again, up to the last that was
+ * opened. False, and nothing has changed: one of them is out. After it no
+ * request can use one of them: it was free, and stays so.
+ */
+bool pin_pool_close(struct pin_pool *pool, uint32_t first);
 
 /* ---- acquire ---- */
 

@@ -56,6 +56,7 @@ struct pin_pool {
 	uint8_t *first_memory; /* of the first region */
 	uint64_t first_bytes;
 	uint32_t flags;
+	uint32_t open_count;		   /* [own] of the only magazine: pin_pool_open() */
 	const struct pin_victims *victims; /* of the first magazines' owners; or NULL */
 	/* [W:any R:any] */
 	struct pin_lock lock PIN_CACHE_ALIGNED; /* rank 6: of looks into others' magazines */

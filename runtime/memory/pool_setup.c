@@ -182,6 +182,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 	PIN_CHECK(setup->magazine_count > 0 && setup->magazine_capacity > 0);
 	PIN_CHECK(setup->magazine_count < PIN_ENTRY_NUMBERS);
 	PIN_CHECK(setup->node_count > 0);
+	PIN_CHECK(!setup->is_closed || setup->magazine_count == 1);
 	for (uint32_t i = 0; i < setup->region_count; i++) {
 		pool->buffer_count += setup->regions[i].buffer_count;
 	}
@@ -195,8 +196,63 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 	pin_pool_check_settle(pool);
 	init_magazines(pool, setup);
 	fill_entries(pool, setup);
-	seed(pool, setup);
+	if (!setup->is_closed) {
+		seed(pool, setup);
+		pool->open_count = pool->buffer_count;
+	}
 	return 0;
+}
+
+/*
+ * A closed buffer is in no magazine, and free by its state: a handle of it is
+ * stale, and a request into it is refused.
+ */
+void pin_pool_open(struct pin_pool *pool, uint32_t count)
+{
+	struct pin_magazine *own = &pool->magazines[0];
+	bool is_inside = pin_magazine_enter_slowly(own);
+
+	PIN_CHECK(is_inside); /* no thread robs the only magazine */
+	PIN_CHECK(pool->magazine_count == 1);
+	PIN_CHECK(count <= pool->buffer_count - pool->open_count);
+	for (uint32_t i = count; i > 0; i--) {
+		bool is_put = pin_magazine_put(own, pool->open_count + i - 1);
+
+		PIN_CHECK(is_put); /* there is room for all */
+	}
+	pool->open_count += count;
+	pin_magazine_leave(own);
+}
+
+bool pin_pool_close(struct pin_pool *pool, uint32_t first)
+{
+	struct pin_magazine *own = &pool->magazines[0];
+	bool is_inside = pin_magazine_enter_slowly(own);
+	uint32_t count = pin_magazine_count(own);
+	uint32_t kept = 0;
+	uint32_t found = 0;
+
+	PIN_CHECK(is_inside);
+	PIN_CHECK(pool->magazine_count == 1);
+	PIN_CHECK(first <= pool->open_count);
+	for (uint32_t i = 0; i < count; i++) {
+		found += pin_load_relaxed_u32(&own->indices[i]) >= first ? 1 : 0;
+	}
+	PIN_CHECK(found <= pool->open_count - first); /* each is in it once */
+	if (found == pool->open_count - first) {
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t index = pin_load_relaxed_u32(&own->indices[i]);
+
+			if (index < first) {
+				pin_store_relaxed_u32(&own->indices[kept], index);
+				kept++;
+			}
+		}
+		pin_magazine_settle(own, kept);
+		pool->open_count = first;
+	}
+	pin_magazine_leave(own);
+	return pool->open_count == first;
 }
 
 void pin_pool_fini(struct pin_pool *pool)

@@ -305,7 +305,10 @@ static bool begin_in_order(struct pin_reader *reader)
 			reader->is_waiting = true;
 			return false;
 		}
-		pin_track_read(track);
+		/* Else it has failed for want of a buffer. */
+		if (track->state == PIN_TRACK_BUFFERED) {
+			pin_track_read(track);
+		}
 	}
 	return true;
 }

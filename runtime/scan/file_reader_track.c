@@ -586,20 +586,24 @@ bool pin_track_get_buffer(struct pin_track *track)
 	size_t bytes =
 		(size_t)(pin_round_up(claim->read_offset + claim->read_bytes, PIN_PAGE_BYTES) -
 			pin_round_down(claim->read_offset, PIN_PAGE_BYTES));
+	int rc;
 
 	PIN_DCHECK(track->state == PIN_TRACK_CLAIMED && track->buffer.buffer.bytes == NULL);
 	PIN_DCHECK(bytes >= claim->read_bytes && bytes % PIN_PAGE_BYTES == 0);
-	if (!pin_worker_buffer_await(pin_worker_current(), bytes, &track->buffer)) {
+	rc = pin_worker_buffer_await(pin_worker_current(), bytes, &track->buffer);
+	if (rc == -EAGAIN) {
 		return false;
 	}
-	track->state = PIN_TRACK_BUFFERED;
+	track->result = rc;
+	track->state = rc == 0 ? PIN_TRACK_BUFFERED : PIN_TRACK_READ;
 	return true;
 }
 
 void pin_track_consume(struct pin_track *track)
 {
 	PIN_CHECK(track->state == PIN_TRACK_READ);
-	PIN_DCHECK(track->claim.is_hole == (track->buffer.buffer.bytes == NULL));
+	PIN_DCHECK(
+		track->result < 0 || track->claim.is_hole == (track->buffer.buffer.bytes == NULL));
 	if (track->result < 0) {
 		pin_track_note_error(track->reader, track->result);
 	} else {

@@ -101,7 +101,8 @@ int pin_arena_setup_shrink(
 
 /*
  * Reserved huge pages are not charged to the memory cgroup, so its limit does
- * not matter where they suffice.
+ * not matter where they suffice. Arenas do not grow then: other programs cannot
+ * use these pages anyway.
  */
 int pin_arena_setup_fit(struct pin_shared *shared)
 {
@@ -116,6 +117,7 @@ int pin_arena_setup_fit(struct pin_shared *shared)
 		(uint64_t)pin_pages_hugetlb_free() * PIN_HUGE_PAGE_BYTES >= wanted) {
 		return 0;
 	}
+	shared->arenas_grow = tuning->buffer_rest_ms > 0;
 	pin_memlimit_find("", &limit);
 	return pin_arena_setup_shrink(config, &limit, &shared->log);
 }
@@ -126,7 +128,7 @@ bool pin_arena_setup_is_shared(const struct pin_shared *shared)
 {
 	return !shared->is_fallback && pin_kernel_has(&shared->kernel, PINION_IO_CLONE_BUFFERS) &&
 		pin_kernel_has(&shared->kernel, PINION_IO_REGISTERED_BUFFERS) &&
-		shared->worker_count > 1;
+		shared->worker_count > 1 && (!shared->arenas_grow || shared->config.pool_bytes > 0);
 }
 
 static int compare_regions(const void *left, const void *right)
@@ -175,13 +177,15 @@ void pin_arena_setup_register(struct pin_shared *shared)
 	}
 	registry->range_bytes = pin_registry_range_bytes(shared->config.buffer_bytes);
 	registry->region_count = 0;
+	registry->slot_count = pin_arena_growth_slots(shared);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_arena *arena = &shared->workers[i].arena;
 
 		/* A place of a thread pool may be empty. */
 		if (arena->memory != NULL) {
 			registry->regions[registry->region_count] =
-				(struct pin_region){.memory = arena->memory, .bytes = arena->bytes};
+				(struct pin_region){.memory = pin_arena_kept(arena),
+					.bytes = pin_arena_kept_bytes(arena)};
 			registry->region_count++;
 		}
 	}
@@ -200,13 +204,17 @@ void pin_arena_setup_register(struct pin_shared *shared)
 
 void pin_arena_setup_register_own(struct pin_worker *worker)
 {
-	if (!pin_kernel_has(&worker->shared->kernel, PINION_IO_REGISTERED_BUFFERS)) {
+	const struct pin_arena *arena = &worker->arena;
+
+	if (!pin_kernel_has(&worker->shared->kernel, PINION_IO_REGISTERED_BUFFERS) ||
+		pin_arena_kept_bytes(arena) == 0) {
 		return;
 	}
-	worker->registered_bytes = pin_ring_register(&worker->ring, worker->arena.memory,
-		worker->arena.bytes, pin_registry_range_bytes(worker->shared->config.buffer_bytes),
-		&worker->register_error);
-	PIN_DCHECK(worker->registered_bytes <= worker->arena.bytes);
+	worker->registered_bytes =
+		pin_ring_register(&worker->ring, pin_arena_kept(arena), pin_arena_kept_bytes(arena),
+			pin_registry_range_bytes(worker->shared->config.buffer_bytes),
+			pin_arena_growth_slots(worker->shared), &worker->register_error);
+	PIN_DCHECK(worker->registered_bytes <= pin_arena_kept_bytes(arena));
 }
 
 /*
@@ -221,7 +229,7 @@ void pin_arena_setup_join(struct pin_worker *worker)
 	PIN_DCHECK(pin_worker_is_current(worker));
 	PIN_DCHECK(worker->ring.is_initialised && worker->arena.memory != NULL);
 	while (home < registry->region_count &&
-		registry->regions[home].memory != worker->arena.memory) {
+		registry->regions[home].memory != pin_arena_kept(&worker->arena)) {
 		home++;
 	}
 	/* Not among them: a place of a thread pool that was empty at first. */
@@ -251,14 +259,18 @@ void pin_arena_setup_register_polled(struct pin_worker *worker)
 	if (!worker->has_polled || first->registry == NULL) {
 		return;
 	}
+	/* A clone of filled entries would hold pages that are given back. */
+	PIN_DCHECK(first->slots == PIN_RING_SLOTS_UNTRIED);
 	if (pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS) &&
 		pin_ring_clone(
 			&worker->polled, &first->uring, first->registry, first->home_region) == 0) {
 		return;
 	}
 	/* What the limit leaves; the rest is read the plain way. */
-	(void)pin_ring_register(&worker->polled, worker->arena.memory, worker->arena.bytes,
-		pin_registry_range_bytes(worker->shared->config.buffer_bytes), &error);
+	(void)pin_ring_register(&worker->polled, pin_arena_kept(&worker->arena),
+		pin_arena_kept_bytes(&worker->arena),
+		pin_registry_range_bytes(worker->shared->config.buffer_bytes),
+		pin_arena_growth_slots(worker->shared), &error);
 }
 
 void pin_arena_setup_close(struct pin_shared *shared)
@@ -308,11 +320,11 @@ static struct sums sums_of(const struct pin_shared *shared)
 		if (worker->arena.memory == NULL) {
 			continue;
 		}
-		PIN_DCHECK(worker->registered_bytes <= worker->arena.bytes);
-		PIN_DCHECK(worker->arena.huge_bytes <= worker->arena.bytes);
-		sums.bytes += worker->arena.bytes;
+		PIN_DCHECK(worker->registered_bytes <= pin_arena_kept_bytes(&worker->arena));
+		PIN_DCHECK(worker->arena.huge_bytes <= pin_arena_kept_bytes(&worker->arena));
+		sums.bytes += pin_arena_kept_bytes(&worker->arena);
 		sums.registered_bytes += worker->registered_bytes;
-		sums.small_bytes += worker->arena.bytes - worker->arena.huge_bytes;
+		sums.small_bytes += pin_arena_kept_bytes(&worker->arena) - worker->arena.huge_bytes;
 		sums.has_fallback |= worker->ring.is_fallback;
 		if (worker->register_error != 0) {
 			sums.register_error = worker->register_error;
@@ -329,30 +341,44 @@ static struct sums sums_of(const struct pin_shared *shared)
  * Names the limit that a registration met. Only -ENOMEM is about the
  * locked-memory limit, so only then does the message say how to raise it.
  */
-static void report_registration(const struct pin_shared *shared, const struct sums *sums)
+static void tell_registration(
+	const struct pin_shared *shared, const char *which, size_t wanted_bytes, int error)
 {
 	struct rlimit limit;
 	char limit_text[32] = "none";
-	size_t wanted_kib = pin_round_up(2 * sums->bytes, 1 << 20) >> 10;
+	size_t wanted_kib = pin_round_up(2 * wanted_bytes, 1 << 20) >> 10;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
 		snprintf(limit_text, sizeof(limit_text), "%llu KiB",
 			(unsigned long long)limit.rlim_cur >> 10);
 	}
-	if (sums->register_error != -ENOMEM) {
+	if (error != -ENOMEM) {
 		pin_log(&shared->log, PINION_LOG_INFO,
-			"%zu of %zu MiB of buffers are registered with io_uring: %s (reads into "
-			"the rest cost a little more CPU, nothing else changes)",
-			sums->registered_bytes >> 20, sums->bytes >> 20,
-			strerror(-sums->register_error));
+			"%s buffers are registered with io_uring: %s (reads into the rest cost a "
+			"little more CPU, nothing else changes)",
+			which, strerror(-error));
 		return;
 	}
 	pin_log(&shared->log, PINION_LOG_INFO,
-		"%zu of %zu MiB of buffers are registered with io_uring: the locked-memory limit "
-		"is %s, raise it with `ulimit -l %zu` or LimitMEMLOCK=%zuM (reads into the rest "
-		"cost a little more CPU, nothing else changes)",
-		sums->registered_bytes >> 20, sums->bytes >> 20, limit_text, wanted_kib,
-		wanted_kib >> 10);
+		"%s buffers are registered with io_uring: the locked-memory limit is %s, raise it "
+		"with `ulimit -l %zu` or LimitMEMLOCK=%zuM (reads into the rest cost a little more "
+		"CPU, nothing else changes)",
+		which, limit_text, wanted_kib, wanted_kib >> 10);
+}
+
+static void report_registration(const struct pin_shared *shared, const struct sums *sums)
+{
+	char which[64];
+
+	snprintf(which, sizeof(which), "%zu of %zu MiB of", sums->registered_bytes >> 20,
+		sums->bytes >> 20);
+	tell_registration(shared, which, sums->bytes, sums->register_error);
+}
+
+void pin_arena_setup_tell_unregistered(const struct pin_shared *shared, int error)
+{
+	tell_registration(shared, "not all",
+		shared->worker_count * pin_arena_setup_arena_bytes(&shared->config), error);
 }
 
 /*

@@ -24,36 +24,65 @@ enum {
 	SMALL_BUFFER = 1u << 31,
 };
 
-static bool acquire(struct pin_pool *pool, struct pinion_buffer *out_buffer)
+/*
+ * None is in the magazine: takes memory for more. That fails the acquire only
+ * if no release would help.
+ */
+static PIN_APART int acquire_slowly(
+	struct pin_worker *worker, enum pin_grown_kind kind, struct pinion_buffer *out_buffer)
 {
-	return pin_pool_acquire_own(pool, &pool->magazines[0], 0, out_buffer) ||
-		pin_pool_acquire(pool, 0, 0, out_buffer);
+	struct pin_pool *pool = pin_arena_growth_pool(worker, kind);
+	int rc = -EAGAIN;
+
+	if (pin_pool_count_magazine(pool, 0) == 0) {
+		rc = pin_arena_grow(worker, kind);
+	}
+	if (pin_pool_acquire(pool, 0, 0, out_buffer)) {
+		return 0;
+	}
+	return pool->open_count > 0 ? -EAGAIN : rc;
 }
 
-bool pin_worker_buffer_acquire(
+static inline int acquire(
+	struct pin_worker *worker, enum pin_grown_kind kind, struct pinion_buffer *out_buffer)
+{
+	struct pin_pool *pool = pin_arena_growth_pool(worker, kind);
+
+	return PIN_LIKELY(pin_pool_acquire_own(pool, &pool->magazines[0], 0, out_buffer))
+		? 0
+		: acquire_slowly(worker, kind, out_buffer);
+}
+
+static enum pin_grown_kind kind_for(const struct pin_worker *worker, size_t bytes)
+{
+	PIN_CHECK(bytes <= worker->buffers.buffer_bytes);
+	return bytes > worker->small_buffers.buffer_bytes ? PIN_GROWN_LARGE : PIN_GROWN_SMALL;
+}
+
+int pin_worker_buffer_acquire(
 	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer)
 {
-	if (bytes > worker->small_buffers.buffer_bytes) {
-		PIN_CHECK(bytes <= worker->buffers.buffer_bytes);
-		return acquire(&worker->buffers, out_buffer);
+	enum pin_grown_kind kind = kind_for(worker, bytes);
+	int rc = acquire(worker, kind, out_buffer);
+
+	if (rc == 0 && kind == PIN_GROWN_SMALL) {
+		out_buffer->index |= SMALL_BUFFER;
 	}
-	if (!acquire(&worker->small_buffers, out_buffer)) {
-		return false;
-	}
-	out_buffer->index |= SMALL_BUFFER;
-	return true;
+	return rc;
 }
 
-bool pin_worker_buffer_await(
+int pin_worker_buffer_await(
 	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter)
 {
-	if (pin_worker_buffer_acquire(worker, bytes, &waiter->buffer)) {
-		return true;
+	int rc = pin_worker_buffer_acquire(worker, bytes, &waiter->buffer);
+
+	if (rc == -EAGAIN) {
+		pin_list_push(kind_for(worker, bytes) == PIN_GROWN_LARGE
+				? &worker->buffer_queue
+				: &worker->small_buffer_queue,
+			&waiter->link);
 	}
-	pin_list_push(bytes > worker->small_buffers.buffer_bytes ? &worker->buffer_queue
-								 : &worker->small_buffer_queue,
-		&waiter->link);
-	return false;
+	return rc;
 }
 
 static PIN_COLD _Noreturn void report_not_out(const struct pinion_buffer *buffer)
@@ -94,10 +123,10 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 	if (first != NULL) {
 		struct pin_buffer_waiter *waiter =
 			PIN_CONTAINER_OF(first, struct pin_buffer_waiter, link);
-		bool has_taken = pin_worker_buffer_acquire(
+		int rc = pin_worker_buffer_acquire(
 			worker, is_small ? 1 : worker->buffers.buffer_bytes, &waiter->buffer);
 
-		PIN_CHECK(has_taken);
+		PIN_CHECK(rc == 0);
 		pin_worker_spawn_bound(worker, waiter->task);
 	}
 }

@@ -182,7 +182,10 @@ static void take_buffers(struct pin_worker *worker)
 {
 	const struct pin_ring *first = &worker->ring;
 
-	if (first->registry != NULL &&
+	if (worker->shared->arenas_grow) {
+		/* A clone would hold pages that are given back later. */
+		pin_arena_growth_tell(worker, &worker->wide);
+	} else if (first->registry != NULL &&
 		pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS)) {
 		(void)pin_ring_clone(
 			&worker->wide, &first->uring, first->registry, first->home_region);
@@ -280,7 +283,7 @@ static void go_on_by_call(struct pin_worker *worker, struct pinion_request *requ
 	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_UNTRIED);
 	if (result == -EINVAL) {
 		/* Of commands, not the first kernels take registered memory. */
-		worker->wide.registry = NULL;
+		pin_ring_forget_buffers(&worker->wide);
 	} else {
 		worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	}

@@ -203,6 +203,10 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 
 	pin_due_look(worker);
 	pin_lane_mark(worker);
+	if (pin_arena_growth_is_due(worker)) {
+		pin_arena_growth_look(worker);
+		leave_out(worker);
+	}
 	if (pin_hooks_is_tick_due(worker)) {
 		pin_hooks_tick(worker);
 		leave_out(worker);

@@ -88,6 +88,8 @@ static uint64_t next_due_ns(struct pin_worker *worker)
 	own_ns = pin_timers_next_ns(&worker->deadlines);
 	pin_remote_reap_leave(worker);
 	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
+	own_ns = pin_arena_growth_due_ns(worker);
+	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
 	return worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
 }
 

@@ -302,6 +302,7 @@ struct pin_shared {
 	struct pinion_tuning tuning;
 	struct pin_kernel kernel;
 	bool is_fallback;
+	bool arenas_grow; /* memory for workers' buffers is taken as they are used */
 	uint32_t worker_count;
 	struct pin_worker *workers;
 	struct pin_victims victims;
@@ -360,6 +361,7 @@ struct pin_shared {
 	struct pin_atomic_u64 arenas_beyond;
 	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_external.c */
 	struct pin_atomic_u32 has_ended; /* set once, by the last worker; a futex */
+	struct pin_atomic_u32 growth_told;   /* [W:workers R:workers] bits of logged lines */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
 	struct pin_atomic_u32 visitors;
@@ -389,6 +391,21 @@ struct pin_binding {
 	uint64_t told_ns;
 	bool has_told;
 	bool loss_is_told;
+};
+
+/* What a worker takes of its arena, and gives back: arena_growth.c. */
+struct pin_growth {
+	/* [own] */
+	uint64_t look_ns; /* when rest is looked for next; never: nothing is taken */
+	uint64_t seen_acquires[PIN_GROWN_KINDS]; /* at the last check */
+	uint32_t seen_free[PIN_GROWN_KINDS];
+	bool is_quiet; /* there was none between the last two checks */
+	/* [W:owner R:any] */
+	struct pin_atomic_u64 bytes; /* that have pages */
+	struct pin_atomic_u64 huge_bytes;
+	struct pin_atomic_u64 registered_bytes;
+	struct pin_atomic_u64 grown_count;	/* steps ever */
+	struct pin_atomic_u64 given_back_bytes; /* ever */
 };
 
 struct pin_worker {
@@ -486,6 +503,7 @@ struct pin_worker {
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;
+	struct pin_growth growth;
 	struct pin_list buffer_queue; /* waiters, oldest first */
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;

@@ -98,6 +98,7 @@ static int init_pool(struct pin_pool *pool, const struct pin_shared *shared, uin
 		.buffer_bytes = buffer_bytes,
 		.magazine_count = 1,
 		.magazine_capacity = buffer_count,
+		.is_closed = shared->arenas_grow,
 		.seeded_count = 1,
 		.node_count = 1,
 		.regions = &region,
@@ -120,6 +121,7 @@ static int start_memory(struct pin_worker *worker)
 	size_t small_bytes = (size_t)config->small_buffer_bytes * config->small_buffer_count;
 	struct pin_arena_options options = {
 		.bytes = pin_arena_setup_arena_bytes(config),
+		.lazy_bytes = shared->arenas_grow ? large_bytes + small_bytes : 0,
 		.worker_index = worker->index,
 		.node_index = worker->place.node_index,
 		.map = tuning->arena_map,
@@ -149,8 +151,12 @@ static int start_memory(struct pin_worker *worker)
 	if (rc < 0) {
 		return rc;
 	}
-	return init_pool(&worker->small_buffers, shared, small, config->small_buffer_bytes,
+	rc = init_pool(&worker->small_buffers, shared, small, config->small_buffer_bytes,
 		config->small_buffer_count);
+	if (rc == 0) {
+		pin_arena_growth_start(worker);
+	}
+	return rc;
 }
 
 enum {
@@ -304,6 +310,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_spin_init(&worker->spin, tuning->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->growth.look_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
 	worker->stride = 1;
 	worker->waker_delay_ns = WAKER_DELAY_NS;
@@ -412,6 +419,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_request_is_over(worker));
 		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.lined_up == 0);
 	}
+	pin_arena_growth_end(worker);
 	pin_files_end(worker);
 	pin_polled_end(worker);
 	pin_commands_end(worker);

@@ -259,7 +259,7 @@ check_subject() {
 	expect 0
 	jq -e '.machine.workers == 3' out
 	# Each is there, or it is said why not.
-	for name in register_64m_ms start_1g_ms; do
+	for name in create_ms rest_kib register_64m_ms start_1g_ms; do
 		jq -e ".$name > 0" out || grep -q "$name is left out: " err
 	done
 }

@@ -35,25 +35,32 @@ struct limit {
 	bool is_one_cpu;
 	const char *message;   /* some line has this; NULL: any or none */
 	uint32_t worker_count; /* 0: as usual */
+	bool is_up_front;      /* all memory is taken at the start */
 };
 
 #define AS_IT_IS UINT64_MAX
 
 static const struct limit limits[] = {
-	{"setup EPERM", __NR_io_uring_setup, EPERM, AS_IT_IS, 0, false, "without io_uring", 0},
-	{"setup ENOSYS", __NR_io_uring_setup, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0},
-	{"enter EPERM", __NR_io_uring_enter, EPERM, AS_IT_IS, 0, false, "without io_uring", 0},
-	{"enter ENOSYS", __NR_io_uring_enter, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0},
-	{"register EPERM", __NR_io_uring_register, EPERM, AS_IT_IS, 0, false, NULL, 0},
-	{"register ENOSYS", __NR_io_uring_register, ENOSYS, AS_IT_IS, 0, false, NULL, 0},
-	{"memlock 0", 0, 0, 0, 0, false, "locked-memory limit", 0},
-	{"memlock 64 KiB", 0, 0, 64, 0, false, "locked-memory limit", 0},
-	{"memlock 8 MiB", 0, 0, 8192, 0, false, "locked-memory limit", 0},
-	{"16 descriptors", 0, 0, AS_IT_IS, 16, false, NULL, 0},
-	{"16 descriptors, 16 workers", 0, 0, AS_IT_IS, 16, false, "without io_uring", 16},
-	{"one CPU", 0, 0, AS_IT_IS, 0, true, NULL, 0},
-	{"one CPU, 16 descriptors, memlock 64 KiB", 0, 0, 64, 16, true, NULL, 0},
-	{"and no rings", __NR_io_uring_setup, EPERM, 64, 16, true, "without io_uring", 0},
+	{"setup EPERM", __NR_io_uring_setup, EPERM, AS_IT_IS, 0, false, "without io_uring", 0,
+		false},
+	{"setup ENOSYS", __NR_io_uring_setup, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0,
+		false},
+	{"enter EPERM", __NR_io_uring_enter, EPERM, AS_IT_IS, 0, false, "without io_uring", 0,
+		false},
+	{"enter ENOSYS", __NR_io_uring_enter, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0,
+		false},
+	{"register EPERM", __NR_io_uring_register, EPERM, AS_IT_IS, 0, false, NULL, 0, false},
+	{"register ENOSYS", __NR_io_uring_register, ENOSYS, AS_IT_IS, 0, false, NULL, 0, false},
+	{"memlock 0", 0, 0, 0, 0, false, "locked-memory limit", 0, false},
+	{"memlock 64 KiB", 0, 0, 64, 0, false, "locked-memory limit", 0, false},
+	{"memlock 64 KiB, all at once", 0, 0, 64, 0, false, "locked-memory limit", 0, true},
+	{"memlock 8 MiB", 0, 0, 8192, 0, false, NULL, 0, false},
+	{"memlock 8 MiB, all at once", 0, 0, 8192, 0, false, "locked-memory limit", 0, true},
+	{"16 descriptors", 0, 0, AS_IT_IS, 16, false, NULL, 0, false},
+	{"16 descriptors, 16 workers", 0, 0, AS_IT_IS, 16, false, "without io_uring", 16, false},
+	{"one CPU", 0, 0, AS_IT_IS, 0, true, NULL, 0, false},
+	{"one CPU, 16 descriptors, memlock 64 KiB", 0, 0, 64, 16, true, NULL, 0, false},
+	{"and no rings", __NR_io_uring_setup, EPERM, 64, 16, true, "without io_uring", 0, false},
 };
 
 static bool refuse(const struct limit *limit)
@@ -141,6 +148,7 @@ static int live_under(void *arg)
 	struct pinion_runtime *runtime = NULL;
 	struct pinion_runtime_info facts;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	const char *message = limit->message;
 	struct pin_kernel kernel;
 	size_t descriptors;
@@ -159,6 +167,9 @@ static int live_under(void *arg)
 	pinion_config_init(&config);
 	config.log = runtimes_note;
 	config.worker_count = limit->worker_count;
+	pinion_tuning_init(&tuning);
+	tuning.buffer_rest_ms = limit->is_up_front ? 0 : 1000;
+	config.tuning = &tuning;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	if (runtime == NULL) {
 		return 1;
@@ -174,13 +185,13 @@ static int live_under(void *arg)
 		expect_number("registered", 0, facts.arenas_registered);
 		expect_true("no messages", strcmp(facts.doorbell, "send_msg_ring") != 0);
 	}
+	for (uint32_t direct = PINION_DIRECT_AUTO; direct <= PINION_DIRECT_NEVER; direct++) {
+		scan_all(runtime, direct);
+	}
 	if (message != NULL && strstr(runtimes_log, message) == NULL) {
 		printf("%s: expected a line with \"%s\", got \"%s\"\n", limit->name, message,
 			runtimes_log);
 		expect_failure_count++;
-	}
-	for (uint32_t direct = PINION_DIRECT_AUTO; direct <= PINION_DIRECT_NEVER; direct++) {
-		scan_all(runtime, direct);
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);

@@ -153,3 +153,50 @@ void pin_arena_setup_fini(struct pin_shared *shared)
 {
 	(void)shared;
 }
+
+/* Doubles of arena_growth.c: no buffer is ever acquired. */
+
+uint32_t pin_arena_growth_slots(const struct pin_shared *shared)
+{
+	(void)shared;
+	return 0;
+}
+
+void pin_arena_setup_tell_unregistered(const struct pin_shared *shared, int error)
+{
+	(void)shared;
+	(void)error;
+}
+
+void pin_arena_growth_start(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
+int pin_arena_grow(struct pin_worker *worker, enum pin_grown_kind kind)
+{
+	(void)worker;
+	(void)kind;
+	return -EAGAIN;
+}
+
+void pin_arena_growth_tell(struct pin_worker *worker, struct pin_ring *ring)
+{
+	(void)worker;
+	(void)ring;
+}
+
+void pin_arena_growth_look(struct pin_worker *worker)
+{
+	MODEL_CHECK(worker->growth.look_ns != PIN_NO_DEADLINE);
+}
+
+uint64_t pin_arena_growth_due_ns(const struct pin_worker *worker)
+{
+	return worker->growth.look_ns;
+}
+
+void pin_arena_growth_end(struct pin_worker *worker)
+{
+	(void)worker;
+}

@@ -51,6 +51,7 @@ enum defect {
 	DEFECT_WAIT_UNTOLD,	       /* a worker whose wait is served sleeps on */
 	DEFECT_WAKE_UNSENT,	       /* a spawn from outside sometimes wakes no worker */
 	DEFECT_CLAIM_UNTOLD,	       /* a worker claimed for a wake is sometimes not woken */
+	DEFECT_GIVES_BACK_REGISTERED,  /* memory goes that a ring still knows */
 	DEFECT_COUNT,
 };
 

@@ -310,6 +310,10 @@ int device_ring_register(int fd, uint32_t opcode, const void *argument, uint32_t
 		WORLD_CHECK(fd == -1 && count == 1);
 		return send_message(argument);
 	}
+	if (opcode == IORING_REGISTER_BUFFERS_UPDATE) {
+		WORLD_CHECK(count == sizeof(struct io_uring_rsrc_update2));
+		return device_update_buffers(fd, argument);
+	}
 	world_fail("registering by opcode %u is not simulated", opcode);
 }
 

@@ -42,6 +42,9 @@ void device_thread_enters_kernel(void);
 /* Completions of requests that a thread which sleeps elsewhere does not see. */
 uint32_t device_unseen_count(const struct io_uring *ring);
 
+/* Pages that the program gives back: nothing may use them. */
+void device_check_unused(const uint8_t *memory, size_t bytes);
+
 /* ---- as their system calls ---- */
 
 int device_ring_setup(struct io_uring *ring, uint32_t entries, struct io_uring_params *params);
@@ -49,6 +52,7 @@ void device_ring_exit(struct io_uring *ring);
 int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
 	void *argument, size_t argument_bytes);
 int device_ring_register(int fd, uint32_t opcode, const void *argument, uint32_t count);
+int device_update_buffers(int fd, const struct io_uring_rsrc_update2 *update);
 int device_eventfd(void);
 ssize_t device_eventfd_write(int fd, const void *bytes, size_t length);
 void device_eventfd_close(int fd);

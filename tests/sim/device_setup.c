@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool refuses(uint32_t flags)
 {
@@ -182,12 +183,13 @@ int io_uring_register_buffers(
 	struct ring *ring = ring_of(uring->ring_fd, false);
 
 	world_point();
-	WORLD_CHECK(range_count == 1);
+	WORLD_CHECK(range_count > 0 && range_count <= TABLE_MAX);
+	WORLD_CHECK(ring->table_count == 0);
 	if (world_chance(device.faults.no_locked_memory)) {
 		return -ENOMEM;
 	}
-	ring->registered = ranges[0].iov_base;
-	ring->registered_bytes = ranges[0].iov_len;
+	memcpy(ring->table, ranges, range_count * sizeof(*ranges));
+	ring->table_count = range_count;
 	return 0;
 }
 
@@ -197,8 +199,49 @@ int io_uring_unregister_buffers(struct io_uring *uring)
 
 	own(ring);
 	world_point();
-	WORLD_CHECK(ring->registered != NULL);
-	ring->registered = NULL;
-	ring->registered_bytes = 0;
+	WORLD_CHECK(ring->table_count > 0);
+	memset(ring->table, 0, sizeof(ring->table));
+	ring->table_count = 0;
 	return 0;
+}
+
+int device_update_buffers(int fd, const struct io_uring_rsrc_update2 *update)
+{
+	struct ring *ring = ring_of(fd, false);
+	const struct iovec *range = (const struct iovec *)(uintptr_t)update->data;
+
+	own(ring);
+	WORLD_CHECK(update->nr == 1 && update->offset < ring->table_count);
+	if (range->iov_len > 0 && world_chance(device.faults.no_locked_memory)) {
+		return -ENOMEM;
+	}
+	ring->table[update->offset] = *range;
+	return 1;
+}
+
+static bool overlaps(const uint8_t *memory, size_t bytes, const void *start, size_t length)
+{
+	const uint8_t *first = start;
+
+	return first < memory + bytes && memory < first + length;
+}
+
+/* Its pages go: no ring may hold them, no request be on its way to them. */
+void device_check_unused(const uint8_t *memory, size_t bytes)
+{
+	for (uint32_t i = 0; i < RINGS_MAX; i++) {
+		const struct ring *ring = &device.rings[i];
+
+		for (uint32_t j = 0; ring->is_open && j < ring->table_count; j++) {
+			WORLD_CHECK(!overlaps(
+				memory, bytes, ring->table[j].iov_base, ring->table[j].iov_len));
+		}
+		for (uint32_t j = 0; ring->is_open && j < OPERATIONS_MAX; j++) {
+			const struct io_uring_sqe *sqe = &ring->operations[j].sqe;
+
+			WORLD_CHECK(ring->operations[j].due_ns == 0 ||
+				!overlaps(memory, bytes, (const void *)(uintptr_t)sqe->addr,
+					sqe->len));
+		}
+	}
 }

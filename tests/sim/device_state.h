@@ -12,6 +12,7 @@
 #include "tests/sim/world.h"
 
 enum {
+	TABLE_MAX = 64,
 	RINGS_MAX = 3 * SIM_WORKERS_MAX, /* a polled and a wide one each as well */
 	RING_FD = 1000,
 	REGISTERED_FD = 500,
@@ -49,9 +50,9 @@ struct ring {
 	bool has_no_sqarray;
 	bool has_owner;
 	uint32_t owner;
-	bool is_registered; /* in its owner's table of rings */
-	uint8_t *registered;
-	size_t registered_bytes;
+	bool is_registered;	       /* in its owner's table of rings */
+	struct iovec table[TABLE_MAX]; /* of registered buffers; empty ones are zeroed */
+	uint32_t table_count;	       /* 0: there is none */
 	/* What liburing points into. */
 	uint32_t sq_head;
 	uint32_t sq_tail;

@@ -25,8 +25,11 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 	uint32_t i = 0;
 
 	if (sqe->opcode == IORING_OP_READ_FIXED || sqe->opcode == IORING_OP_WRITE_FIXED) {
-		WORLD_CHECK(sqe->buf_index == 0 && bytes >= ring->registered);
-		WORLD_CHECK(bytes + sqe->len <= ring->registered + ring->registered_bytes);
+		const struct iovec *entry = &ring->table[sqe->buf_index];
+		const uint8_t *start = entry->iov_base;
+
+		WORLD_CHECK(sqe->buf_index < ring->table_count && start != NULL);
+		WORLD_CHECK(bytes >= start && bytes + sqe->len <= start + entry->iov_len);
 	}
 	if (ring->operation_count + cq_ready(ring) + ring->backlog_count >= ring->cq_entries) {
 		world_fail("%u requests and a completion queue of %u", ring->operation_count + 1,

@@ -65,6 +65,25 @@ int pin_pages_count_huge(const void *memory, size_t bytes, size_t *out_huge_byte
 	return 0;
 }
 
+int pin_pages_scan_huge(const void *memory, size_t bytes, size_t *out_huge_bytes)
+{
+	return pin_pages_count_huge(memory, bytes, out_huge_bytes);
+}
+
+int pin_pages_give_back(void *memory, size_t bytes)
+{
+	world_point();
+	world_event("gives memory back", bytes, 0);
+	device_check_unused(memory, bytes);
+	return 0;
+}
+
+void pin_pages_keep_small(void *memory, size_t bytes)
+{
+	(void)memory;
+	(void)bytes;
+}
+
 int pin_pages_collapse(void *memory, size_t bytes)
 {
 	(void)memory;

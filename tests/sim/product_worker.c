@@ -159,6 +159,10 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_commands_watch(worker) \
 	(defect_is(DEFECT_COMMANDS_UNWATCHED) ? (void)0 : pin_commands_watch(worker))
 
+#define pin_ring_shrink(...) \
+	(defect_is(DEFECT_GIVES_BACK_REGISTERED) ? (void)0 : pin_ring_shrink(__VA_ARGS__))
+#include "runtime/worker/arena_growth.c"
+#undef pin_ring_shrink
 #include "runtime/worker/buffers.c"
 #include "runtime/worker/expire.c"
 #include "runtime/worker/fault.c"

@@ -114,6 +114,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
 	{DEFECT_WAKE_UNSENT, "wake_unsent", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_CLAIM_UNTOLD, "claim_untold", "safety_net", "park_timeout_found_work", 200},
+	{DEFECT_GIVES_BACK_REGISTERED, "gives_back_registered", "reads", "overlaps", 200},
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 

@@ -161,6 +161,7 @@ static bool create(void)
 		device_share_rings();
 	}
 	tuning.park_timeout_us = test->park_timeout_us;
+	tuning.buffer_rest_ms = test->polled == 0 && world_chance(500) ? 1 : 0;
 	tuning.polled = test->polled;
 	if (test->polled != 0) {
 		device_poll();

@@ -36,6 +36,9 @@ void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers
 	config.hook_arg = out_workers;
 	rc = pinion_config_from_env(&config, &tuning);
 	if (rc == 0) {
+		/* All at once, so that it shows what the machine gives. */
+		tuning.buffer_rest_ms = 0;
+		config.tuning = &tuning;
 		rc = pinion_runtime_create(&config, &runtime);
 	}
 	if (rc != 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both figures, each a few times.
+ * The figures, each a few times.
  */
 #include "tests/bench/subjects/startup_memory.h"
 #include "tools/bench/tasks.h"
@@ -110,6 +110,48 @@ static int measure_registering(struct figures *out_figures)
 	return rc;
 }
 
+/* ---- at rest ---- */
+
+static int rest_once(
+	const struct pinion_config *config, struct figures *out_create, struct figures *out_rest)
+{
+	struct pinion_runtime *runtime;
+	uint64_t start_ns = bench_now_ns();
+	int rc = pinion_runtime_create(config, &runtime);
+	uint64_t elapsed_ns = bench_now_ns() - start_ns;
+
+	if (rc != 0) {
+		return rc;
+	}
+	rc = figures_add(out_create, (double)elapsed_ns / 1e6);
+	if (rc == 0) {
+		rc = figures_add(out_rest, (double)(read_kib("/proc/self/status", "VmRSS") >> 10));
+	}
+	pinion_runtime_destroy(runtime);
+	return rc;
+}
+
+static uint32_t measure_rest(
+	const struct pinion_config *config, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct figures create = {0};
+	struct figures rest = {0};
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < TIMES; i++) {
+		rc = rest_once(config, &create, &rest);
+	}
+	if (rc != 0) {
+		report_line("create_ms is left out: %s", report_reason(rc));
+		figures_free(&create);
+		figures_free(&rest);
+		return 0;
+	}
+	further[0] = (struct bench_further){"create_ms", median_of(&create)};
+	further[1] = (struct bench_further){"rest_kib", median_of(&rest)};
+	return 2;
+}
+
 /* ---- a gigabyte ---- */
 
 static int start_once(const struct pinion_config *config, struct figures *out_figures)
@@ -153,7 +195,7 @@ uint32_t startup_memory_further(const struct pinion_config *config, uint32_t wor
 {
 	struct figures registering = {0};
 	struct figures starting = {0};
-	uint32_t count = 0;
+	uint32_t count = measure_rest(config, further);
 	int rc = measure_registering(&registering);
 
 	if (rc == 0) {

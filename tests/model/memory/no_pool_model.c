@@ -69,6 +69,13 @@ void pin_pool_check_show_pages(const struct pin_pool *pool, const struct pin_ent
 	(void)entry;
 }
 
+uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine)
+{
+	(void)pool;
+	(void)magazine;
+	return 0;
+}
+
 static void look_into(const struct pin_pool *pool)
 {
 	model_point();

@@ -149,6 +149,7 @@ static bool start(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
+	runtimes_tuning.buffer_rest_ms = 0; /* all at once */
 	config.buffer_bytes = 1 << 20;
 	config.buffer_count = BUFFERS;
 	if (!expect_number("create", 0, pinion_runtime_create(&config, &runtime))) {

@@ -30,6 +30,7 @@ static struct pinion_runtime *start(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
+	runtimes_tuning.buffer_rest_ms = 0; /* all at once */
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	return runtime;
 }
@@ -88,6 +89,7 @@ static int have_rings(void *arg)
 		int rc;
 
 		runtimes_config(&config, 1, PINION_IO_RING);
+		runtimes_tuning.buffer_rest_ms = 0;
 		runtimes_tuning.ring_entries = RING_ENTRIES;
 		rc = pinion_runtime_create(&config, &runtime);
 		if (!expect_number("with a ring", 0, rc)) {

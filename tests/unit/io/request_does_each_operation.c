@@ -545,7 +545,11 @@ static void check_counters(void)
 
 static void check(uint32_t io_level)
 {
-	runtime = runtimes_start(2, io_level);
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, io_level);
+	runtimes_tuning.buffer_rest_ms = 0; /* all is registered, or not, at once */
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t direct = PINION_DIRECT_AUTO; direct <= PINION_DIRECT_NEVER; direct++) {
 		check_transfers(direct);
 	}

@@ -54,7 +54,7 @@ static int register_as_nobody(void *arg)
 		printf("skipped: the limit leaves no memory for the ring itself\n");
 		return EXPECT_SKIPPED;
 	}
-	registered = pin_ring_register(&ring, memory, BYTES, BYTES, &error);
+	registered = pin_ring_register(&ring, memory, BYTES, BYTES, 0, &error);
 	if (registered == BYTES) {
 		printf("skipped: this kernel does not count registered memory\n");
 		return EXPECT_SKIPPED;
@@ -74,7 +74,7 @@ static void check_registered(void)
 	int error;
 
 	expect_ready("ring", rings_init(&ring, &pin_host_linux, 8) == 0);
-	if (pin_ring_register(&ring, memory, BYTES, 1 << 30, &error) == BYTES) {
+	if (pin_ring_register(&ring, memory, BYTES, 1 << 30, 0, &error) == BYTES) {
 		expect_number("first byte", 0, pin_ring_registered_index(&ring, memory, 1));
 		expect_number("all", 0, pin_ring_registered_index(&ring, memory, BYTES));
 		expect_number(
