@@ -344,6 +344,11 @@ struct pinion_runtime_stats {
 	 * themselves again, each time: `bind_workers`.
 	 */
 	uint64_t workers_rebound;
+	/*
+	 * Count: how often the watchdog woke a sleeping worker (`watchdog_us`)
+	 * for tasks that waited for a long task, as no spawn had. Near 0.
+	 */
+	uint64_t watchdog_found_work;
 };
 
 /*

@@ -132,6 +132,15 @@ struct pinion_tuning {
 	uint32_t wake_batch_spawns;
 
 	/*
+	 * Microseconds after which a spawn wakes a sleeping worker however few
+	 * tasks are queued, so that the task starts though its spawner goes on
+	 * for long, 0 … 1000000. Up to 256 times as many while the workers so
+	 * woken find nothing. 0: a lone task may wait for its spawner, until
+	 * `watchdog_us`. Default 100. Environment: PINION_SPAWN_WAKE_US.
+	 */
+	uint64_t spawn_wake_us;
+
+	/*
 	 * Microseconds of work in a worker's own queue, estimated by its
 	 * average task, for which it wakes another worker earlier, 0 …
 	 * 1000000. Default 20, about the cost of a wake to both sides.

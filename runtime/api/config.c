@@ -30,7 +30,7 @@
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
 _Static_assert(sizeof(struct pinion_config) == 144, "released size");
-_Static_assert(sizeof(struct pinion_tuning) == 288, "released size");
+_Static_assert(sizeof(struct pinion_tuning) == 296, "released size");
 
 /* Which struct a field is in. */
 enum part {
@@ -193,6 +193,7 @@ static const struct field fields[] = {
 	NUMBER(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
 	NUMBER(tuning, searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(tuning, wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
+	NUMBER(tuning, spawn_wake_us, "PINION_SPAWN_WAKE_US", 100, 0, 1000000),
 	NUMBER(tuning, class_nice, "PINION_CLASS_NICE", 0, 0, PIN_NICE_IDLE),
 	FIELD(tuning, io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),

@@ -177,6 +177,8 @@ static int place_workers(
 	pin_lane_init(shared);
 	PIN_DCHECK(shared->class_count > 0 && shared->class_count <= PIN_WORKER_CLASSES_MAX);
 	choose_serving(shared, serving_counts);
+	shared->announces = shared->tuning.spawn_wake_us > 0 && shared->worker_count > 1 &&
+		shared->has_fence_all; /* [ANNOUNCE-3] */
 	pin_watchdog_init(shared);
 	if (shared->config.bind_workers != PINION_BIND_NONE) {
 		pin_cpu_claims_sort(topology->places, topology->place_count);

@@ -131,6 +131,7 @@ void pinion_runtime_get_stats(
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->queue_limit.refused);
 	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
 	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
+	sum.watchdog_found_work = pin_load_relaxed_u64(&shared->watchdog_found_work);
 	add_figures(shared, &sum);
 	pin_sized_give(out_stats, size, &sum, sizeof(sum));
 }

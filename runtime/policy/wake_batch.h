@@ -11,6 +11,12 @@
  * since it has no fence, are found by the fence after `fence_spawns`, and by
  * the check at the end of the turn.
  *
+ * The pause. Work that is not batched, as one task in the LIFO slot, is worth a
+ * wake as well if its spawner goes on for long, which cannot be known. So a
+ * spawn wakes a sleeper if none was woken so for `pause_ns`; the pause doubles
+ * with each such wake in vain, as where the spawner runs the task itself at
+ * once. A number of spawns that is worth a wake is counted in vain as well.
+ *
  * Policy only: no atomics, no clock. One per worker, used by it alone: it
  * checks with the spawn that is due, and reports how that ended; each answer is
  * how many spawns may pass before the next one that checks. The caller counts
@@ -34,6 +40,8 @@
 enum {
 	/* Spawns from one check to the next at most. */
 	PIN_WAKE_BATCH_STRIDE_MAX = 32,
+	/* A pause is doubled at most as often: 100 us become 26 ms. */
+	PIN_WAKE_BATCH_VAIN_MAX = 8,
 };
 
 struct pin_wake_batch {
@@ -41,18 +49,23 @@ struct pin_wake_batch {
 	uint32_t worth_spawns; /* number worth a wake */
 	uint32_t fence_spawns; /* number that needs a fence */
 	uint64_t worth_ns;     /* and so long a queue is worth a wake */
-	uint32_t look_count;   /* [own] spawns since the last wake, at the check that is due */
+	uint64_t pause_ns;     /* between wakes for lone spawns; 0: there are none */
+	/* [own] */
+	uint32_t look_count;   /* spawns since the last wake, at the check that is due */
+	uint32_t vain_count;   /* wakes in a row that were in vain */
+	uint64_t pause_end_ns; /* no wake for a lone spawn before */
 };
 
 /* 1 <= worth_spawns <= fence_spawns. The first spawn looks. */
 static inline void pin_wake_batch_init(struct pin_wake_batch *wake_batch, uint32_t worth_spawns,
-	uint32_t fence_spawns, uint64_t worth_ns)
+	uint32_t fence_spawns, uint64_t worth_ns, uint64_t pause_ns)
 {
 	PIN_CHECK(worth_spawns >= 1 && worth_spawns <= fence_spawns);
 	*wake_batch = (struct pin_wake_batch){
 		.worth_spawns = worth_spawns,
 		.fence_spawns = fence_spawns,
 		.worth_ns = worth_ns,
+		.pause_ns = pause_ns,
 		.look_count = 1,
 	};
 }
@@ -72,11 +85,16 @@ static inline bool pin_wake_batch_is_fence_due(const struct pin_wake_batch *wake
 }
 
 /* Whether to wake a sleeper for a queue of `queued` tasks of that length. */
-static inline bool pin_wake_batch_is_worth_a_wake(
+static inline bool pin_wake_batch_is_long(
 	const struct pin_wake_batch *wake_batch, uint32_t queued, uint64_t average_ns)
 {
-	return pin_wake_batch_count(wake_batch) >= wake_batch->worth_spawns ||
-		queued * average_ns >= wake_batch->worth_ns;
+	return queued * average_ns >= wake_batch->worth_ns;
+}
+
+/* Whether to wake one for the number of spawns. */
+static inline bool pin_wake_batch_is_full(const struct pin_wake_batch *wake_batch)
+{
+	return pin_wake_batch_count(wake_batch) >= wake_batch->worth_spawns;
 }
 
 /* A worker sleeps, and it was not worth a wake, or not called for. */
@@ -126,6 +144,38 @@ static inline uint32_t pin_wake_batch_look_soon(struct pin_wake_batch *wake_batc
 		wake_batch->fence_spawns == PIN_WAKE_BATCH_NEVER);
 	wake_batch->look_count -= unspent;
 	return 0;
+}
+
+/* ---- the pause ---- */
+
+/* Whether wakes were in vain lately; else a number of spawns needs no clock. */
+static inline bool pin_wake_batch_is_vain(const struct pin_wake_batch *wake_batch)
+{
+	PIN_DCHECK(wake_batch->vain_count <= PIN_WAKE_BATCH_VAIN_MAX);
+	return wake_batch->vain_count > 0;
+}
+
+static inline bool pin_wake_batch_is_paused(
+	const struct pin_wake_batch *wake_batch, uint64_t now_ns)
+{
+	return now_ns < wake_batch->pause_end_ns;
+}
+
+/* A sleeper was woken; `was_vain`: the last wake before was in vain. */
+static inline void pin_wake_batch_begin_pause(
+	struct pin_wake_batch *wake_batch, uint64_t now_ns, bool was_vain)
+{
+	wake_batch->vain_count =
+		was_vain ? pin_min_u32(wake_batch->vain_count + 1, PIN_WAKE_BATCH_VAIN_MAX) : 0;
+	wake_batch->pause_end_ns = now_ns + (wake_batch->pause_ns << wake_batch->vain_count);
+	PIN_DCHECK(wake_batch->pause_end_ns >= now_ns);
+}
+
+/* A task has waited for its spawner although others slept. */
+static inline void pin_wake_batch_end_pause(struct pin_wake_batch *wake_batch)
+{
+	wake_batch->vain_count = 0;
+	wake_batch->pause_end_ns = 0;
 }
 
 #endif

@@ -67,33 +67,36 @@ static void clear_if_empty(struct pin_idle *idle, uint32_t group_index)
 	}
 }
 
-static void publish_in_group(struct pin_idle *idle, uint32_t worker_index)
+/* Whether its word was empty. */
+static PIN_APART bool publish_in_group(struct pin_idle *idle, uint32_t worker_index)
 {
 	struct pin_atomic_u64 *word = word_of(idle, worker_index);
 	uint64_t bit = bit_of(worker_index);
 	uint64_t group_bit = bit_of(worker_index / PIN_IDLE_GROUP_WORKERS);
-	uint64_t before = pin_fetch_or_seq_cst_u64(word, bit); /* [PARK-1] */
+	uint64_t others = pin_fetch_or_seq_cst_u64(word, bit); /* [PARK-1] */
+	uint64_t top;
 
-	PIN_CHECK((before & bit) == 0);
-	before = pin_fetch_add_seq_cst_u64(&idle->top, TOP_PUBLICATION); /* [IDLE-1] */
-	if ((before & group_bit) == 0) {
+	PIN_CHECK((others & bit) == 0);
+	top = pin_fetch_add_seq_cst_u64(&idle->top, TOP_PUBLICATION); /* [IDLE-1] */
+	if ((top & group_bit) == 0) {
 		pin_fetch_or_seq_cst_u64(&idle->top, group_bit); /* [PARK-1] */
 	}
+	return others == 0;
 }
 
 /* ---- the worker's own moves ---- */
 
-void pin_idle_publish(struct pin_idle *idle, uint32_t worker_index)
+bool pin_idle_publish(struct pin_idle *idle, uint32_t worker_index)
 {
 	uint64_t before;
 
 	PIN_CHECK(worker_index < idle->worker_count);
 	if (has_groups(idle)) {
-		publish_in_group(idle, worker_index);
-		return;
+		return publish_in_group(idle, worker_index);
 	}
 	before = pin_fetch_or_seq_cst_u64(&idle->top, bit_of(worker_index)); /* [PARK-1] */
 	PIN_CHECK((before & bit_of(worker_index)) == 0);
+	return before == 0;
 }
 
 bool pin_idle_withdraw(struct pin_idle *idle, uint32_t worker_index)

@@ -88,8 +88,11 @@ _Static_assert(sizeof(struct pin_idle_group) == PIN_CACHE_LINE, "a line per grou
 /* 1 … PIN_IDLE_WORKERS_MAX. */
 void pin_idle_init(struct pin_idle *idle, uint32_t worker_count);
 
-/* By the worker itself, which is not in the set. */
-void pin_idle_publish(struct pin_idle *idle, uint32_t worker_index);
+/*
+ * By the worker itself, which is not in the set. True: no other of its word was
+ * there, so of workers that come into an empty set the first learns it.
+ */
+bool pin_idle_publish(struct pin_idle *idle, uint32_t worker_index);
 
 /* By the worker itself. False: it was claimed, and a wake is on its way. */
 bool pin_idle_withdraw(struct pin_idle *idle, uint32_t worker_index);

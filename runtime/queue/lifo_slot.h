@@ -115,6 +115,12 @@ static inline bool pin_lifo_is_empty(const struct pin_lifo *lifo)
 	return pin_lifo_bits(lifo) == 0;
 }
 
+/* Any thread, after a fence_all: the owner is in it, or was an instant ago. */
+static inline bool pin_lifo_is_entered(const struct pin_lifo *lifo)
+{
+	return pin_load_acquire_u32(&lifo->busy) != 0; /* [LIFO-1] */
+}
+
 /* By the owner: takes the link; NULL: none, or a thief is in. */
 static inline struct pin_link *pin_lifo_take(struct pin_lifo *lifo)
 {

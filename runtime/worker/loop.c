@@ -95,9 +95,13 @@ static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 /* Shows the rest of the own queue to sleepers; no worker is woken otherwise. */
 static void share_backlog(struct pin_worker *worker)
 {
-	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
+	uint32_t count = pin_deque_is_drained(&worker->deque) ? 0 : pin_deque_count(&worker->deque);
+
+	if (count > 1) {
 		pin_wake_one(worker->shared, worker);
 		pin_spawn_note_told(worker);
+	} else if (count == 1) {
+		pin_spawn_tell_of_last(worker);
 	}
 }
 
@@ -139,6 +143,7 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 	worker->untimed_batches = 0;
 	pin_queue_interval_record(&worker->queue_interval, busy_ns, polls);
 	pin_spawn_look_soon(worker);
+	pin_spawn_note_time(worker);
 	pin_meter_set(
 		&worker->meter.look_interval, pin_queue_interval_interval(&worker->queue_interval));
 	pin_meter_set(&worker->meter.turn_polls, polls);
@@ -341,6 +346,18 @@ static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_
 		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker));
 }
 
+/*
+ * It had nothing to run until `start_ns`. A sleep beside a task that only the
+ * watchdog found is no long gap: the work was there.
+ */
+static inline void note_gap(struct pin_worker *worker, uint64_t start_ns)
+{
+	/* Relaxed: a figure. */
+	if (pin_load_relaxed_u64(&worker->shared->watchdog_found_work) == worker->dry_found_work) {
+		pin_spin_note_gap(&worker->spin, start_ns - worker->dry_since_ns);
+	}
+}
+
 /* What it took, measured or as usual, and what it leaves for others. */
 static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
 	bool keeps_time, uint64_t start_ns)
@@ -358,7 +375,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 		learn(worker, start_ns, polls);
 	}
 	if (worker->is_dry) {
-		pin_spin_note_gap(&worker->spin, start_ns - worker->dry_since_ns);
+		note_gap(worker, start_ns);
 		worker->is_dry = false;
 	}
 	share_backlog(worker);
@@ -413,6 +430,7 @@ static bool run_batch(struct pin_worker *worker)
 		} else {
 			worker->now_ns = host->now_ns();
 		}
+		pin_spawn_note_time(worker);
 		stride = next_stride(worker, worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
@@ -527,6 +545,8 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (!has_run && !worker->is_dry) {
 		worker->is_dry = true;
 		worker->dry_since_ns = worker->now_ns;
+		/* Relaxed: a figure. */
+		worker->dry_found_work = pin_load_relaxed_u64(&worker->shared->watchdog_found_work);
 		if (PIN_UNLIKELY(worker->has_remote_batches)) {
 			pin_worker_send_home(worker);
 		}

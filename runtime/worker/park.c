@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
+#include "runtime/worker/spawn.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
@@ -75,7 +76,7 @@ static bool may_sleep(const struct pin_worker *worker)
 		return false;
 	}
 	return pin_load_acquire_u32(&worker->worker_class->searching) != 0 || /* [SEARCH-1] */
-		!pin_search_sees_work(worker);
+		(!pin_search_sees_work(worker) && !pin_search_sees_slot(worker));
 }
 
 /* When it has something to do, whatever others do. */
@@ -230,6 +231,7 @@ void pin_park_finish(struct pin_worker *worker)
 	/* [WATCHDOG-1] [RETIRE-3] */
 	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
 	pin_watchdog_note_awake(worker);
+	pin_spawn_note_awake(worker);
 }
 
 /*
@@ -280,6 +282,7 @@ void pin_park(struct pin_worker *worker)
 	enum pin_park_state mode;
 	struct pin_idle *parked;
 	bool has_slept = false;
+	bool is_first;
 
 	PIN_DCHECK(worker->is_dry);
 	call_hook(worker);
@@ -287,11 +290,15 @@ void pin_park(struct pin_worker *worker)
 		return;
 	}
 	parked = parked_set(worker, mode);
-	pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] */
+	is_first = pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] [ANNOUNCE-1] */
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 	}
-	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
+	/* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] [ANNOUNCE-1] [ANNOUNCE-2] */
+	pin_fence_seq_cst();
+	if (is_first && shared->announces && pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_spawn_set_announce_all(worker);
+	}
 	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
 		sleep_in(worker, mode);
 		has_slept = true;

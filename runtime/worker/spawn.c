@@ -54,6 +54,120 @@ static void tell(struct pin_worker *worker)
 }
 
 /*
+ * Wakes a sleeper that is not needed for certain, and learns whether the last
+ * one so woken has run anything since.
+ */
+static void tell_and_pause(struct pin_worker *worker)
+{
+	const struct pin_worker *before = worker->announced;
+
+	worker->woken = NULL;
+	tell(worker);
+	if (worker->woken == NULL) {
+		return;
+	}
+	pin_wake_batch_begin_pause(&worker->wake_batch, worker->shared->host->now_ns(),
+		before != NULL &&
+			pin_meter_read(&before->meter.tasks_run) == worker->announced_runs);
+	worker->paused_runs = 0;
+	worker->announced = worker->woken;
+	worker->announced_runs = pin_meter_read(&worker->woken->meter.tasks_run);
+}
+
+void pin_spawn_tell_of_last(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_wake_batch_is_vain(&worker->wake_batch)) &&
+		pin_wake_batch_is_paused(&worker->wake_batch, worker->shared->host->now_ns())) {
+		pin_spawn_note_told(worker);
+	} else {
+		tell_and_pause(worker);
+	}
+}
+
+/* ---- lone spawns ---- */
+
+/*
+ * No sleeper in sight: spawns go the short way until one falls asleep. False:
+ * one does just now.
+ */
+static bool stop_announcing(struct pin_worker *worker)
+{
+	pin_lifo_open(&worker->lifo, PIN_SLOW_REASON_ANNOUNCE); /* [ANNOUNCE-1] */
+	pin_fence_seq_cst();					/* [ANNOUNCE-1] [ANNOUNCE-2] */
+	if (!pin_wake_sees_any_sleeper(worker->shared)) {	/* [ANNOUNCE-1] */
+		return true;
+	}
+	(void)pin_spawn_set_announce(worker);
+	return false;
+}
+
+/*
+ * In a pause. A task that spawns again may go on for long, so its next spawn
+ * checks anew; tasks that spawn once each are short, and their worker reads the
+ * clock between them.
+ */
+static void wait_for_pause(struct pin_worker *worker)
+{
+	uint64_t runs = pin_meter_read(&worker->meter.tasks_run);
+
+	if (worker->paused_runs != runs + 1 && worker->paused_runs != 0) {
+		pin_lifo_open(&worker->lifo, PIN_SLOW_REASON_ANNOUNCE);
+		worker->announce_ns = worker->wake_batch.pause_end_ns;
+		worker->paused_runs = 0;
+	} else {
+		worker->paused_runs = runs + 1;
+	}
+}
+
+/* After a spawn: wakes a sleeper for it if there is one and it is time. */
+static PIN_APART void announce(struct pin_worker *worker, uint32_t reasons)
+{
+	struct pin_wake_batch *wake_batch = &worker->wake_batch;
+
+	PIN_DCHECK(worker->shared->announces);
+	if ((reasons & PIN_SLOW_REASON_FOUND) != 0) {
+		pin_lifo_open(&worker->lifo, PIN_SLOW_REASON_FOUND);
+		pin_wake_batch_end_pause(wake_batch);
+	}
+	if (!pin_wake_sees_any_sleeper(worker->shared) && stop_announcing(worker)) {
+		return;
+	}
+	if (pin_wake_batch_is_paused(wake_batch, worker->shared->host->now_ns())) {
+		wait_for_pause(worker);
+	} else {
+		tell_and_pause(worker); /* [ANNOUNCE-2] */
+	}
+}
+
+/* After spawns that did not pass the slot. */
+static void announce_queued(struct pin_worker *worker)
+{
+	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
+
+	if (PIN_UNLIKELY((reasons & PIN_SLOW_REASON_ANNOUNCE) != 0)) {
+		announce(worker, reasons);
+	}
+}
+
+void pin_spawn_set_announce_all(struct pin_worker *sleeper)
+{
+	struct pin_shared *shared = sleeper->shared;
+	bool is_any_new = false;
+
+	PIN_DCHECK(shared->announces);
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		if (worker != sleeper && !pin_parker_is_parked(&worker->parker)) {
+			is_any_new |= pin_spawn_set_announce(worker);
+		}
+	}
+	if (is_any_new) {
+		(void)shared->host->fence_all(); /* [ANNOUNCE-3] */
+	}
+}
+
+/*
  * Whether any worker sleeps that is worth waking for the waiting tasks. The
  * check has no fence: it misses a worker that goes to sleep just now, which a
  * later check finds. It says where the next one comes.
@@ -65,14 +179,17 @@ static void look_for_sleeper(struct pin_worker *worker)
 	uint64_t average_ns = pin_queue_interval_average_ns(&worker->queue_interval);
 
 	if (pin_wake_batch_is_fence_due(wake_batch)) {
-		tell(worker);
+		pin_spawn_tell_of_last(worker);
 	} else if (!pin_wake_sees_sleeper(worker->worker_class)) {
 		pin_deque_set_mark(deque,
 			pin_wake_batch_note_nobody(
 				wake_batch, pin_deque_count_known(deque), average_ns));
-	} else if (pin_load_relaxed_u32(&worker->worker_class->searching) == 0 &&
-		pin_wake_batch_is_worth_a_wake(wake_batch, pin_deque_count(deque), average_ns)) {
+	} else if (pin_load_relaxed_u32(&worker->worker_class->searching) != 0) {
+		pin_deque_set_mark(deque, pin_wake_batch_note_kept(wake_batch));
+	} else if (pin_wake_batch_is_long(wake_batch, pin_deque_count(deque), average_ns)) {
 		tell(worker);
+	} else if (pin_wake_batch_is_full(wake_batch)) {
+		pin_spawn_tell_of_last(worker);
 	} else {
 		pin_deque_set_mark(deque, pin_wake_batch_note_kept(wake_batch));
 	}
@@ -130,28 +247,40 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 	}
 }
 
-PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task)
+static PIN_APART int spawn_for(
+	struct pin_worker *worker, struct pinion_task *task, uint32_t reasons)
 {
-	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
 	struct pin_link *link = pin_task_link(task);
 
-	PIN_DCHECK(pin_worker_is_current(worker));
-	PIN_DCHECK(pin_task_lane(task) == PINION_LANE_NORMAL); /* others have no slot */
 	if ((reasons & PIN_SLOW_REASON_STOPPING) != 0) {
 		pin_task_release(task);
 		return -ESHUTDOWN;
 	}
-	if (reasons != PIN_SLOW_REASON_UNUSED) { /* in LIFO order it is that, with each spawn */
-		pin_watchdog_note_kept(worker);
-	}
+	pin_watchdog_note_kept(worker);
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	if ((reasons & PIN_SLOW_REASON_UNUSED) == 0) {
 		link = pin_lifo_replace(&worker->lifo, link);
-		if (link == NULL) {
-			return 0;
-		}
 	}
-	return pin_spawn_push(worker, link);
+	if (link != NULL) {
+		(void)pin_spawn_push(worker, link);
+	}
+	/* Once more: a thief or the watchdog may have been the reason. */
+	announce_queued(worker); /* [ANNOUNCE-3] */
+	return 0;
+}
+
+PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task)
+{
+	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
+
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_lane(task) == PINION_LANE_NORMAL); /* others have no slot */
+	if (PIN_UNLIKELY(reasons != PIN_SLOW_REASON_UNUSED)) {
+		return spawn_for(worker, task, reasons);
+	}
+	/* In LIFO order it is that, with each spawn. */
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	return pin_spawn_push(worker, pin_task_link(task));
 }
 
 /*
@@ -181,6 +310,7 @@ int pin_worker_spawn_batch(
 		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
 	}
+	announce_queued(worker);
 	return 0;
 }
 
@@ -194,6 +324,7 @@ int pin_worker_spawn_lanes(
 	for (uint32_t i = 0; i < count; i++) {
 		pin_spawn_route(worker, pin_task_link(tasks[i]));
 	}
+	announce_queued(worker);
 	return 0;
 }
 

@@ -6,6 +6,33 @@
  * costs more than most tasks. A sleeper is woken after a number of spawns, or
  * when the waiting tasks are longer than a wake takes.
  *
+ * A task that was spawned alone, as into the LIFO slot, would wait for its
+ * spawner, however long that goes on. So a spawn also wakes a sleeper if its
+ * worker has woken none for a spawn lately (the pause of policy/wake_batch.h).
+ * PIN_SLOW_REASON_ANNOUNCE closes the slot for that, so a spawn costs no
+ * instruction more while the bit is not set:
+ *
+ *     spawner                              sleeper
+ *     a  put the task into its queue       1  publish its bit
+ *     b  the bit is set: no worker         2  seq_cst fence
+ *        sleeps? clear it                  3  the first in its set sets the
+ *     c  seq_cst fence                        bits of all that are awake,
+ *     d  a sleeper: wake it, set the          then fence_all
+ *        bit again                         4  look at the slots of all
+ *
+ * [ANNOUNCE-1] b-c-d against 1-2-3: a spawner that clears its bit beside a
+ * worker that falls asleep sees it in d, or that worker sees the bit cleared in
+ * 3. So while any worker sleeps the bit is set, except in a pause; then the
+ * spawner sets it when it next reads the clock.
+ * [ANNOUNCE-2] a-c-d against 1-2-4: a spawner that goes without a wake, as no
+ * worker sleeps or another searches, has put its task before that worker looks
+ * at the slots in 4. It does not sleep while one is filled whose owner runs no
+ * task to its end meanwhile.
+ *
+ * Not covered, and the watchdog's: a task that spawns in a pause and goes on;
+ * and where the slot is not used, a spawn in the instant in which the first
+ * worker falls asleep.
+ *
  * Called on the worker that is the first argument, unless said otherwise.
  *
  * Source: docs/decisions/waking.md, "Spawns wake a sleeper when they are worth
@@ -28,6 +55,13 @@ void pin_shared_stop(struct pin_shared *shared);
 /* Into the worker's deque, or half of that to the injector if it is full. */
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 
+/*
+ * Wakes a sleeper for a task that its worker may well run itself next, or for a
+ * number of spawns, of which perhaps none is left. Where that was in vain
+ * lately it wakes none, but for now and then.
+ */
+void pin_spawn_tell_of_last(struct pin_worker *worker);
+
 /* A sleeper was woken for this worker's queue: its spawns are announced. */
 static inline void pin_spawn_note_told(struct pin_worker *worker)
 {
@@ -42,6 +76,39 @@ static inline void pin_spawn_look_soon(struct pin_worker *worker)
 	if (unspent > 0) {
 		pin_deque_set_mark(
 			&worker->deque, pin_wake_batch_look_soon(&worker->wake_batch, unspent));
+	}
+}
+
+/*
+ * Any thread: the worker's next spawn looks for a sleeper. Whether it would not
+ * have.
+ */
+static inline bool pin_spawn_set_announce(struct pin_worker *worker)
+{
+	if ((pin_lifo_closed_for(&worker->lifo) & PIN_SLOW_REASON_ANNOUNCE) != 0) {
+		return false;
+	}
+	pin_lifo_close(&worker->lifo, PIN_SLOW_REASON_ANNOUNCE); /* [ANNOUNCE-1] */
+	return true;
+}
+
+/* By a worker that falls asleep, the first in its set; after its fence. */
+void pin_spawn_set_announce_all(struct pin_worker *sleeper);
+
+/* By the worker, which has got up. */
+static inline void pin_spawn_note_awake(struct pin_worker *worker)
+{
+	if (worker->shared->announces) {
+		(void)pin_spawn_set_announce(worker);
+	}
+}
+
+/* The clock was read: the pause may be over. */
+static inline void pin_spawn_note_time(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(worker->now_ns >= worker->announce_ns)) {
+		worker->announce_ns = PIN_NO_DEADLINE;
+		(void)pin_spawn_set_announce(worker);
 	}
 }
 

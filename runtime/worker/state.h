@@ -281,9 +281,11 @@ enum pin_alert {
 
 /* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
 enum pin_slow_reason {
-	PIN_SLOW_REASON_UNUSED = 2,   /* there are no polls of it; set once */
-	PIN_SLOW_REASON_TELL = 4,     /* the watchdog, before anything is kept; by the owner */
-	PIN_SLOW_REASON_STOPPING = 8, /* it is refused; set once */
+	PIN_SLOW_REASON_UNUSED = 2,    /* there are no polls of it; set once */
+	PIN_SLOW_REASON_TELL = 4,      /* the watchdog, before anything is kept; by the owner */
+	PIN_SLOW_REASON_STOPPING = 8,  /* it is refused; set once */
+	PIN_SLOW_REASON_ANNOUNCE = 16, /* it may have to wake a sleeper: worker/spawn.h */
+	PIN_SLOW_REASON_FOUND = 32,    /* the watchdog found the last one waiting */
 };
 
 /* What all workers of a runtime have in common. */
@@ -331,6 +333,7 @@ struct pin_shared {
 	struct pin_worker *fallback;	   /* gets the work left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
 	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
+	bool announces;			   /* lone spawns wake sleepers: worker/spawn.h */
 	bool has_watchdog;
 	bool has_watchdog_thread; /* for that, or for stalled tasks */
 	struct pin_stalls stalls; /* [own] the watchdog's */
@@ -351,8 +354,10 @@ struct pin_shared {
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
 	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
 	struct pin_atomic_u32 watchdog PIN_CACHE_ALIGNED; /* enum pin_watchdog_state, a futex */
-	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED;	  /* any worker takes all of it */
-	struct pin_atomic_u32 started_count;		  /* futex of the creator */
+	/* [W:watchdog R:any] spawned tasks that waited beside a sleeper */
+	struct pin_atomic_u64 watchdog_found_work;
+	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
+	struct pin_atomic_u32 started_count;		/* futex of the creator */
 	/*
 	 * The first arena, and the address after the last: buffers.c; 0: not
 	 * yet.
@@ -480,10 +485,16 @@ struct pin_worker {
 	uint32_t unsearched_batches;
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	struct pin_wake_batch wake_batch;
-	bool is_searching; /* and counted as such */
-	bool is_free;	   /* and counted as such: wake.h */
-	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
-	bool is_on_time;   /* `now_ns` was read after the last task, and nothing done since */
+	struct pin_worker *woken;     /* by this one, last of all */
+	struct pin_worker *announced; /* woken for a spawn, last of all */
+	uint64_t announced_runs;      /* and the tasks that it had run by then */
+	uint64_t paused_runs;	      /* of this one, at the last spawn that woke none */
+	uint64_t announce_ns;	      /* when its spawns are to wake sleepers again */
+	uint64_t dry_found_work;      /* `watchdog_found_work` when it had run dry */
+	bool is_searching;	      /* and counted as such */
+	bool is_free;		      /* and counted as such: wake.h */
+	bool is_dry;		      /* has found nothing to run since `dry_since_ns` */
+	bool is_on_time; /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
 	uint32_t rings_due;	 /* doorbells for it so far, `rung` when all have rung */
 	bool has_timers;	 /* perhaps, on its wheel */

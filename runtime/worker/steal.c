@@ -196,6 +196,35 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 }
 
 /*
+ * A task in the slot of a worker that runs none to its end meanwhile, which
+ * this one could take: [ANNOUNCE-2]; or the owner is just putting one there.
+ */
+bool pin_search_sees_slot(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (!shared->announces || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *victim = &shared->workers[i];
+
+		if (victim == worker) {
+			continue;
+		}
+		if (pin_lifo_is_entered(&victim->lifo)) { /* [ANNOUNCE-3] */
+			shared->host->yield();
+			return true;
+		}
+		if (!pin_lifo_is_empty(&victim->lifo) && /* [ANNOUNCE-2] */
+			pin_search_is_stuck(victim)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
  * By a worker that waits awake: from the first that shows something. By rank
  * from its own on, so that near ones come early and each thief begins
  * elsewhere; a round by random numbers would begin when the other has been seen

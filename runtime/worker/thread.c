@@ -260,8 +260,10 @@ static void init_wake_batch(struct pin_worker *worker)
 		fence_spawns = PIN_WAKE_BATCH_NEVER;
 	}
 	pin_wake_batch_init(&worker->wake_batch, worth_spawns, fence_spawns,
-		(uint64_t)shared->tuning.wake_worth_us * 1000);
+		(uint64_t)shared->tuning.wake_worth_us * 1000, shared->tuning.spawn_wake_us * 1000);
 	pin_spawn_note_told(worker);
+	worker->announce_ns = PIN_NO_DEADLINE;
+	pin_spawn_note_awake(worker);
 }
 
 /*

@@ -176,6 +176,7 @@ static bool wake_in_class(struct pin_shared *shared, struct pin_worker_class *wo
 		if (target != NULL) {
 			if (waker != NULL) {
 				pin_meter_add(&waker->meter.wakes_sent, 1);
+				waker->woken = target;
 			}
 			notify(target);
 			return true;

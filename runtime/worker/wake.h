@@ -139,6 +139,20 @@ static inline bool pin_wake_sees_sleeper(const struct pin_worker_class *worker_c
 		!pin_idle_is_empty(&worker_class->parked[PIN_PARKED_RING]);   /* [PARK-1] */
 }
 
+/* The same for any worker that serves the normal lane. */
+static inline bool pin_wake_sees_any_sleeper(const struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		const struct pin_worker_class *worker_class = &shared->classes[i];
+
+		if ((worker_class->order.mask & PIN_LANE_BIT(PINION_LANE_NORMAL)) != 0 &&
+			pin_wake_sees_sleeper(worker_class)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Ends the sleep of a worker after a push to its inbox; pushes to a worker that
  * has left go to the fallback worker.

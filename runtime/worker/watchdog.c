@@ -101,6 +101,24 @@ static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 		pin_remote_reap_is_wanted(worker);
 }
 
+/*
+ * A spawned task waits beside a sleeper that no spawn has woken: the next spawn
+ * of that worker does.
+ */
+static void note_found(struct pin_shared *shared, struct pin_worker *worker)
+{
+	if ((pin_deque_count(&worker->deque) == 0 && pin_lifo_is_empty(&worker->lifo)) ||
+		!pin_wake_sees_any_sleeper(shared)) {
+		return;
+	}
+	/* Relaxed: a figure, and its only writer. */
+	pin_store_relaxed_u64(&shared->watchdog_found_work,
+		pin_load_relaxed_u64(&shared->watchdog_found_work) + 1);
+	if (shared->announces) {
+		pin_lifo_close(&worker->lifo, PIN_SLOW_REASON_ANNOUNCE | PIN_SLOW_REASON_FOUND);
+	}
+}
+
 /* A worker that has left neither sleeps nor keeps anything. */
 static bool is_out(const struct pin_worker *worker)
 {
@@ -122,8 +140,10 @@ static bool look(struct pin_shared *shared)
 		if (!pin_parker_is_parked(&worker->parker) && !is_out(worker)) {
 			ended = ended_tasks(worker);
 			is_any_awake = true;
-			is_any_stuck |=
-				ended == worker->watchdog_ended_tasks && keeps_work(worker, now_ns);
+			if (ended == worker->watchdog_ended_tasks && keeps_work(worker, now_ns)) {
+				is_any_stuck = true;
+				note_found(shared, worker);
+			}
 		}
 		worker->watchdog_ended_tasks = ended;
 	}

@@ -353,6 +353,9 @@ struct pin_link *pin_search_others(struct pin_worker *worker);
  */
 bool pin_search_sees_work(const struct pin_worker *worker);
 
+/* The same of tasks in the slots of workers that are in a long task. */
+bool pin_search_sees_slot(const struct pin_worker *worker);
+
 enum {
 	/*
 	 * A thief's checks of the places where others hand over or show work,

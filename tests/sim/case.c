@@ -46,6 +46,7 @@ static const struct field case_fields[] = {
 	CASE(ring_entries, 8, 64),
 	CASE(end_us, 0, US_MAX),
 	CASE(age_limit_us, 1, US_MAX),
+	CASE(sleeper_limit_us, 0, US_MAX),
 	CASE(task_ns, 0, US_MAX),
 	CASE(rings_wait, 0, 1),
 	CASE(lane_floor, 0, 65535),
@@ -60,6 +61,7 @@ static const struct field case_fields[] = {
 	CASE(polled, 0, 2),
 	CASE(commands, 0, 2),
 	CASE(park_timeout_us, 0, US_MAX),
+	CASE(spawn_wake_us, 0, US_MAX),
 	{.name = NULL},
 };
 

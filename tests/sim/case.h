@@ -9,6 +9,7 @@
  *       "end": "drain",           or "stop", or "either"
  *       "end_us": 400,            the end comes at a random time up to that
  *       "age_limit_us": 3000,     no runnable task waits longer
+ *       "sleeper_limit_us": 500,  nor this long while some worker sleeps
  *       "rings_wait": 1,          completions excepted: its worker
  *                                 may be stuck
  *       "task_ns": 1,             as in the configuration; 0: its default
@@ -28,6 +29,7 @@
  *                                 namespace, read by commands; 2: which rings
  *                                 always refuse
  *       "park_timeout_us": 200,   as there; it must never find work
+ *       "spawn_wake_us": 100,     as there; left out: 0, lone spawns wake none
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -133,6 +135,7 @@ struct sim_case {
 	bool may_stop;
 	uint32_t end_us;
 	uint32_t age_limit_us;
+	uint32_t sleeper_limit_us; /* 0: none but that */
 	uint32_t rings_wait;
 	uint32_t task_ns;
 	char lanes[SIM_LANES_BYTES];
@@ -148,6 +151,7 @@ struct sim_case {
 	uint32_t polled;
 	uint32_t commands;
 	uint32_t park_timeout_us;
+	uint32_t spawn_wake_us;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

@@ -52,6 +52,7 @@ enum defect {
 	DEFECT_WAKE_UNSENT,	       /* a spawn from outside sometimes wakes no worker */
 	DEFECT_CLAIM_UNTOLD,	       /* a worker claimed for a wake is sometimes not woken */
 	DEFECT_GIVES_BACK_REGISTERED,  /* memory goes that a ring still knows */
+	DEFECT_SPAWN_UNTOLD,	       /* a lone spawn wakes no worker */
 	DEFECT_COUNT,
 };
 

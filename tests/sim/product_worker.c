@@ -178,7 +178,12 @@ static bool is_claimed(const struct pin_worker *target)
 #undef pin_search_succeed
 #undef pin_injector_push
 
+#define pin_wake_one(...) \
+	(defect_is(DEFECT_SPAWN_UNTOLD) && strcmp(__func__, "tell") == 0 \
+			? (void)0 \
+			: pin_wake_one(__VA_ARGS__))
 #include "runtime/worker/spawn.c"
+#undef pin_wake_one
 #define pin_polled_is_busy(worker) \
 	(!(defect_is(DEFECT_POLLED_NOT_ASKED) && strcmp(__func__, "pin_worker_step") == 0) && \
 		pin_polled_is_busy(worker))

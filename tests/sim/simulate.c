@@ -115,6 +115,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_WAKE_UNSENT, "wake_unsent", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_CLAIM_UNTOLD, "claim_untold", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_GIVES_BACK_REGISTERED, "gives_back_registered", "reads", "overlaps", 200},
+	{DEFECT_SPAWN_UNTOLD, "spawn_untold", "lone", "beside a sleeper", 200},
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 
@@ -192,7 +193,8 @@ static uint64_t run_seed(const struct sim_case *test, const char *path, uint64_t
 	options.stall_per_million = running_faults.stall;
 	options.stall_ns_max = (uint64_t)running_faults.stall_us * 1000;
 	host_begin(&running_faults);
-	watch_begin((uint64_t)test->age_limit_us * 1000, test->park_timeout_us > 0);
+	watch_begin((uint64_t)test->age_limit_us * 1000, (uint64_t)test->sleeper_limit_us * 1000,
+		test->park_timeout_us > 0);
 	workload_begin(test);
 	return world_run(&options, run_body);
 }

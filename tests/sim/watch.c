@@ -25,15 +25,19 @@ struct waiting {
 
 static struct {
 	uint64_t age_limit_ns;
+	uint64_t sleeper_limit_ns;
+	uint64_t all_awake_ns; /* when no worker slept, last of all */
 	bool has_net;
 	uint32_t oldest;
 	uint32_t youngest;
 	struct waiting tasks[WORKLOAD_TASKS_MAX];
 } watch;
 
-void watch_begin(uint64_t age_limit_ns, bool has_net)
+void watch_begin(uint64_t age_limit_ns, uint64_t sleeper_limit_ns, bool has_net)
 {
 	watch.age_limit_ns = age_limit_ns;
+	watch.sleeper_limit_ns = sleeper_limit_ns;
+	watch.all_awake_ns = 0;
 	watch.has_net = has_net;
 	watch.oldest = NOBODY;
 	watch.youngest = NOBODY;
@@ -78,6 +82,32 @@ void watch_task_gone(uint32_t task)
 	}
 }
 
+static bool is_any_asleep(void)
+{
+	for (uint32_t i = 0; i < world_thread_count(); i++) {
+		if (workload_is_worker(i) && world_thread_is_asleep(i)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_age_beside_sleeper(uint64_t now_ns)
+{
+	uint64_t since_ns = watch.tasks[watch.oldest].since_ns;
+
+	if (!is_any_asleep()) {
+		watch.all_awake_ns = now_ns;
+	}
+	if (since_ns < watch.all_awake_ns) {
+		since_ns = watch.all_awake_ns;
+	}
+	if (now_ns - since_ns > watch.sleeper_limit_ns) {
+		world_fail("task %u has waited beside a sleeper for %" PRIu64 " us", watch.oldest,
+			(now_ns - since_ns) / 1000);
+	}
+}
+
 void watch_age(uint64_t now_ns)
 {
 	uint64_t age_ns;
@@ -88,6 +118,9 @@ void watch_age(uint64_t now_ns)
 	age_ns = now_ns - watch.tasks[watch.oldest].since_ns;
 	if (age_ns > watch.age_limit_ns) {
 		world_fail("task %u has waited for %" PRIu64 " us", watch.oldest, age_ns / 1000);
+	}
+	if (watch.sleeper_limit_ns > 0) {
+		check_age_beside_sleeper(now_ns);
 	}
 }
 

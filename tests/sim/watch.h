@@ -7,7 +7,8 @@
  *     queue with work in it, and none sleeps elsewhere than in its ring while
  *     that holds completions of its requests. Where sleeps have a timeout as
  *     their safety net it is left to that, which must find nothing;
- * (2) no task that may run waits for longer than the case allows;
+ * (2) no task that may run waits for longer than the case allows, nor for
+ *     longer than it allows beside a sleeping worker;
  * (3) values that adapt stay in their range: polls of the LIFO slot in a row
  *     and of a turn in all, the interval of checks of the shared queue, and the
  *     number of searchers: never below zero, nor more than there are threads,
@@ -21,7 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void watch_begin(uint64_t age_limit_ns, bool has_net);
+/* `sleeper_limit_ns` 0: no limit of its own. */
+void watch_begin(uint64_t age_limit_ns, uint64_t sleeper_limit_ns, bool has_net);
 
 /* A task may run from now on; it got the given number. */
 void watch_task_ready(uint32_t task);

@@ -162,6 +162,7 @@ static bool create(void)
 	}
 	tuning.park_timeout_us = test->park_timeout_us;
 	tuning.buffer_rest_ms = test->polled == 0 && world_chance(500) ? 1 : 0;
+	tuning.spawn_wake_us = test->spawn_wake_us;
 	tuning.polled = test->polled;
 	if (test->polled != 0) {
 		device_poll();

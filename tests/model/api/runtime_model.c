@@ -62,6 +62,7 @@ static bool acquire(struct pin_lock *lock)
 
 bool model_uses_lifo;
 bool model_has_watchdog;
+bool model_announces;
 const char *model_lanes;
 uint32_t model_assist;
 uint32_t model_assist_reserve;
@@ -92,6 +93,7 @@ struct pinion_runtime *model_runtime_begin(
 	tuning.lifo_polls = model_uses_lifo ? 1 : 0;
 	tuning.wake_batch_spawns = 1; /* a spawned task is visible at once */
 	tuning.watchdog_us = 0;
+	tuning.spawn_wake_us = model_announces ? 1 : 0;
 	config.lanes = model_lanes;
 	tuning.lane_floor = 0;
 	tuning.assist = model_assist;
@@ -109,6 +111,7 @@ struct pinion_runtime *model_runtime_begin(
 	for (uint32_t i = 0; i < worker_count && worker_count > 1; i++) {
 		runtime->shared.workers[i].wake_batch.fence_spawns =
 			model_fence_wake_batches * tuning.wake_batch_spawns;
+		runtime->shared.workers[i].wake_batch.pause_ns = 0;
 	}
 	if (in_between != NULL) {
 		in_between();

@@ -18,6 +18,7 @@ extern bool model_uses_lifo;
  * To be set before the runtime begins, too.
  */
 extern bool model_has_watchdog;
+extern bool model_announces; /* lone spawns wake sleepers, without a pause */
 
 /* The configuration's lanes, set before the runtime begins, too. */
 extern const char *model_lanes;

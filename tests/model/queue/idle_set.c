@@ -60,7 +60,7 @@ static uint32_t claim_after_look(void)
 static void publish(uint32_t index)
 {
 	publish_counts[index]++;
-	pin_idle_publish(&idle, index);
+	(void)pin_idle_publish(&idle, index);
 }
 
 static uint32_t claim(void)

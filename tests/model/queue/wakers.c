@@ -47,7 +47,7 @@ static void run_wakers(uint32_t sleeper_count)
 	uint32_t wakers[WAKERS];
 
 	for (uint32_t i = 0; i < sleeper_count; i++) {
-		pin_idle_publish(&idle, i);
+		(void)pin_idle_publish(&idle, i);
 	}
 	model_quiet_end();
 	for (uint32_t i = 0; i < WAKERS; i++) {
@@ -78,13 +78,13 @@ static void run_two_sleepers(void)
 static void publish(void *arg)
 {
 	(void)arg;
-	pin_idle_publish(&idle, 0);
+	(void)pin_idle_publish(&idle, 0);
 }
 
 static void publish_and_withdraw(void *arg)
 {
 	(void)arg;
-	pin_idle_publish(&idle, 1);
+	(void)pin_idle_publish(&idle, 1);
 	pin_idle_withdraw(&idle, 1);
 }
 
@@ -112,7 +112,7 @@ static void sleep_once(void *arg)
 	uint32_t index = (uint32_t)(uintptr_t)arg;
 
 	if (pin_parker_prepare(&parkers[index], PIN_PARK_FUTEX)) {
-		pin_idle_publish(&idle, index);
+		(void)pin_idle_publish(&idle, index);
 		while (pin_load_acquire_u32(&parkers[index].state) == PIN_PARK_FUTEX) {
 			pin_parker_sleep(&parkers[index], &pin_host_linux, PIN_NO_DEADLINE);
 		}

@@ -47,7 +47,7 @@ struct scene_base {
 
 		written[which] = index;
 		publish_counts[which]++;
-		pin_idle_publish(&idle, index);
+		(void)pin_idle_publish(&idle, index);
 	}
 
 	bool claim()

@@ -182,6 +182,53 @@ static void run_vain_wake(void)
 	finish();
 }
 
+/*
+ * ---- lone spawns: each child is in the slot, and its spawner goes on ----
+ *
+ * The worker's first spawn may find that no worker sleeps: then the worker
+ * that falls asleep next must see the child, or have the second announced.
+ */
+
+static void spawn_lone(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
+	model_await("the first child", model_task_has_run, &children[0]);
+}
+
+static void begin_lone(void (*body)(struct model_task *task))
+{
+	model_uses_lifo = true;
+	model_announces = true;
+	begin(2, body);
+	model_uses_lifo = false;
+	model_announces = false;
+}
+
+static void run_lone(void)
+{
+	begin_lone(spawn_lone);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
+	model_await("the first child", model_task_has_run, &children[0]);
+	model_runtime_end(runtime);
+}
+
+static void spawn_lone_twice(struct model_task *task)
+{
+	spawn_lone(task);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[1].request.task) == 0);
+	model_await("the second child", model_task_has_run, &children[1]);
+}
+
+/* The second worker runs the first child while it is awake anyway. */
+static void run_lone_twice(void)
+{
+	begin_lone(spawn_lone_twice);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
+	model_await("the second child", model_task_has_run, &children[1]);
+	model_runtime_end(runtime);
+}
+
 /* ---- inboxes ---- */
 
 static void post(struct model_task *task)
@@ -254,6 +301,22 @@ static const struct model_mutant wake_batch_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant lone_mutants[] = {
+	{"a lone spawn wakes none", {MODEL_SKIP, "tell", "pin_wake_one"}},
+	{"a worker falls asleep beside a filled slot",
+		{MODEL_SKIP, "may_sleep", "pin_search_sees_slot"}},
+	{.name = NULL},
+};
+
+static const struct model_mutant lone_twice_mutants[] = {
+	{"a worker that falls asleep asks for no announcement",
+		{MODEL_SKIP, "pin_park", "pin_spawn_set_announce_all"}},
+	{"no fence before the last check for sleepers",
+		{MODEL_DROP_FENCE, "stop_announcing", NULL}},
+	{"it does not make the spawner fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_mutant vain_mutants[] = {
 	{"a waker that claims no worker does not look again",
 		{MODEL_SKIP, "wake_in_class", "again"}},
@@ -299,6 +362,8 @@ static const struct model_case cases[] = {
 	{"late_fence", run_late_fence, 2, 1, 0, late_mutants, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_mutants, NULL},
 	{"two_wake_batches", run_two_wake_batches, 1, 1, 0, NULL, NULL},
+	{"lone", run_lone, 1, 1, 0, lone_mutants, NULL},
+	{"lone_twice", run_lone_twice, 1, 1, 0, lone_twice_mutants, NULL},
 	{"vain_wake", run_vain_wake, 2, 0, 0, vain_mutants, NULL},
 	{"post", run_post, 2, 1, 0, post_mutants, NULL},
 	{"own_first", run_own_first, 2, 0, 0, own_first_mutants, NULL},

@@ -24,9 +24,16 @@
 								    : pin_ring_doorbell(ring))
 #define pin_idle_publish(idle, worker_index) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_idle_publish") \
-			? (void)0 \
+			? false \
 			: pin_idle_publish(idle, worker_index))
 
+#define pin_search_sees_slot(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_search_sees_slot") && \
+		pin_search_sees_slot(worker))
+#define pin_spawn_set_announce_all(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_spawn_set_announce_all") \
+			? (void)0 \
+			: pin_spawn_set_announce_all(worker))
 #define pin_search_sees_work(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_sees_work") \
 			? false \
@@ -238,6 +245,7 @@ static void recover(struct pin_worker *worker, const char *site)
 								: (pin_room_tell)(shared, lane))
 #include "runtime/worker/next_task.c"
 #include "runtime/worker/park.c"
+#undef pin_spawn_set_announce_all
 
 #define pin_injector_push(injector, list) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_push") \

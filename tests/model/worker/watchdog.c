@@ -128,8 +128,7 @@ static void run_end(void)
 
 static const struct model_mutant deque_mutants[] = {
 	{"no worker is woken for the work found", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the watchdog is not woken",
-		{MODEL_SKIP, "pin_spawn_past_slot", "pin_watchdog_note_kept"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "spawn_for", "pin_watchdog_note_kept"}},
 	{"it stays awake when all sleep", {MODEL_LATE, "look", "pin_parker_is_parked"}},
 	{"it sleeps without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},

@@ -146,6 +146,8 @@ static const struct variable variables[] = {
 	TUNING("PINION_SEARCHERS_PERCENT", "101", searchers_percent, BAD),
 	TUNING("PINION_WAKE_WORTH_US", "0", wake_worth_us, 0),
 	TUNING("PINION_WAKE_WORTH_US", "1000001", wake_worth_us, BAD),
+	TUNING("PINION_SPAWN_WAKE_US", "0", spawn_wake_us, 0),
+	TUNING("PINION_SPAWN_WAKE_US", "1000001", spawn_wake_us, BAD),
 	VARIABLE("PINION_INJECTOR_TASKS", "0", injector_tasks, 0),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627776", injector_tasks, UINT64_C(1) << 40),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627777", injector_tasks, BAD),

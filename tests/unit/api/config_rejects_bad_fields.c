@@ -82,6 +82,7 @@ static const struct range ranges[] = {
 	RANGE(tuning, injector_target_us, 1, 1000000),
 	RANGE(tuning, searchers_percent, 1, 100),
 	RANGE(tuning, wake_worth_us, 0, 1000000),
+	RANGE(tuning, spawn_wake_us, 0, 1000000),
 	RANGE(config, injector_tasks, 0, UINT64_C(1) << 40),
 	RANGE(tuning, class_nice, 0, 20),
 	RANGE(tuning, ewma_alpha_permille, 1, 999),

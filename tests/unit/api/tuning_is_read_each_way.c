@@ -104,6 +104,7 @@ static const struct knob knobs[] = {
 	KNOB(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, "65537", 65537),
 	KNOB(tuning, searchers_percent, "PINION_SEARCHERS_PERCENT", 50, "51", 51),
 	KNOB(tuning, wake_worth_us, "PINION_WAKE_WORTH_US", 20, "21", 21),
+	KNOB(tuning, spawn_wake_us, "PINION_SPAWN_WAKE_US", 100, "101", 101),
 	KNOB(tuning, class_nice, "PINION_CLASS_NICE", 0, "1", 1),
 	KNOB(tuning, io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE, "be0",
 		PINION_IO_PRIORITY_BE0),

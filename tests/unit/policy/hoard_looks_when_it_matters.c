@@ -12,6 +12,7 @@
 
 enum {
 	WORTH_NS = 20000,
+	PAUSE_NS = 100,
 	SPAWNS = 4096,
 };
 
@@ -24,7 +25,7 @@ static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t aver
 	uint32_t queued = 0;
 	uint32_t unlooked = 0; /* that still pass */
 
-	pin_wake_batch_init(&wake_batch, worth_spawns, fence_spawns, WORTH_NS);
+	pin_wake_batch_init(&wake_batch, worth_spawns, fence_spawns, WORTH_NS, PAUSE_NS);
 	for (uint32_t i = 1; i <= SPAWNS; i++) {
 		queued = queued == 200 ? 100 : queued + 1; /* and some are run */
 		if (unlooked > 0) {
@@ -53,13 +54,11 @@ static void check_worth(void)
 {
 	struct pin_wake_batch wake_batch;
 
-	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS);
+	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS, PAUSE_NS);
 	for (uint32_t i = 1; i <= 32; i++) {
 		expect_number("they add up", i, pin_wake_batch_count(&wake_batch));
-		expect_number(
-			"by number", i == 32, pin_wake_batch_is_worth_a_wake(&wake_batch, i, 10));
-		expect_number(
-			"by length", i >= 2, pin_wake_batch_is_worth_a_wake(&wake_batch, i, 10000));
+		expect_number("by number", i == 32, pin_wake_batch_is_full(&wake_batch));
+		expect_number("by length", i >= 2, pin_wake_batch_is_long(&wake_batch, i, 10000));
 		expect_number("the next looks", 0, pin_wake_batch_note_kept(&wake_batch));
 	}
 }
@@ -69,7 +68,7 @@ static void check_soon(void)
 	struct pin_wake_batch wake_batch;
 	uint32_t unlooked;
 
-	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS);
+	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS, PAUSE_NS);
 	expect_number("the first looks", 1, pin_wake_batch_count(&wake_batch));
 	unlooked = pin_wake_batch_note_nobody(&wake_batch, 1, 10);
 	expect_true("the second does not", unlooked > 1);
@@ -84,7 +83,8 @@ static void check_nobody_to_tell(void)
 {
 	struct pin_wake_batch wake_batch;
 
-	pin_wake_batch_init(&wake_batch, PIN_WAKE_BATCH_NEVER, PIN_WAKE_BATCH_NEVER, WORTH_NS);
+	pin_wake_batch_init(
+		&wake_batch, PIN_WAKE_BATCH_NEVER, PIN_WAKE_BATCH_NEVER, WORTH_NS, PAUSE_NS);
 	expect_true(
 		"never again", pin_wake_batch_note_nobody(&wake_batch, 1, 1000000) >= INT32_MAX);
 }
@@ -94,14 +94,45 @@ static void check_exact_worth(void)
 {
 	struct pin_wake_batch wake_batch;
 
-	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100);
+	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100, PAUSE_NS);
 	expect_number("exactly", 0, pin_wake_batch_note_nobody(&wake_batch, 1, 100));
 	expect_number("the next looks", 2, pin_wake_batch_count(&wake_batch));
-	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100 + 1);
+	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100 + 1, PAUSE_NS);
 	expect_number("one less", 31, pin_wake_batch_note_nobody(&wake_batch, 1, 100));
 	expect_number("the 32nd looks", 33, pin_wake_batch_count(&wake_batch));
 	expect_number("as far as the 64th", 30, pin_wake_batch_note_nobody(&wake_batch, 1, 10));
 	expect_number("which looks", 64, pin_wake_batch_count(&wake_batch));
+}
+
+/*
+ * Between wakes for lone spawns: twice as long with each in vain, up to 256
+ * times; as long as at first after one that was not, and over at once when a
+ * task was found to have waited.
+ */
+static void check_pause(void)
+{
+	struct pin_wake_batch wake_batch;
+	uint64_t now_ns = 1000;
+
+	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS, PAUSE_NS);
+	expect_true("none at first", !pin_wake_batch_is_paused(&wake_batch, 0));
+	expect_true("nor in vain", !pin_wake_batch_is_vain(&wake_batch));
+	for (uint32_t i = 0; i <= PIN_WAKE_BATCH_VAIN_MAX + 1; i++) {
+		uint64_t pause_ns = (uint64_t)PAUSE_NS << (i < PIN_WAKE_BATCH_VAIN_MAX ? i : 8);
+
+		pin_wake_batch_begin_pause(&wake_batch, now_ns, i > 0);
+		expect_number("in vain", i > 0, pin_wake_batch_is_vain(&wake_batch));
+		expect_true("paused", pin_wake_batch_is_paused(&wake_batch, now_ns + pause_ns - 1));
+		expect_true("over", !pin_wake_batch_is_paused(&wake_batch, now_ns + pause_ns));
+		now_ns += pause_ns;
+	}
+	pin_wake_batch_end_pause(&wake_batch);
+	expect_true("ended", !pin_wake_batch_is_paused(&wake_batch, now_ns - 1));
+	expect_true("and not in vain", !pin_wake_batch_is_vain(&wake_batch));
+	pin_wake_batch_begin_pause(&wake_batch, now_ns, true);
+	pin_wake_batch_begin_pause(&wake_batch, now_ns, false);
+	expect_true("short again", !pin_wake_batch_is_paused(&wake_batch, now_ns + PAUSE_NS));
+	expect_true("but not none", pin_wake_batch_is_paused(&wake_batch, now_ns + PAUSE_NS - 1));
 }
 
 int main(void)
@@ -118,6 +149,7 @@ int main(void)
 	live(128, 512, 90);
 	live(65535, 262140, 150);
 	check_worth();
+	check_pause();
 	check_soon();
 	check_nobody_to_tell();
 	return expect_status();

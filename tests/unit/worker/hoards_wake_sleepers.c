@@ -73,6 +73,7 @@ static void check(uint32_t given)
 	/* All go to the queue, none to the slot. */
 	runtimes_tuning.lifo_polls = 0;
 	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.spawn_wake_us = 0;
 	runtimes_tuning.task_ns = 50000;
 	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
@@ -125,6 +126,7 @@ static void check_overflow(bool spawns_batch)
 	runtimes_tuning.wake_batch_spawns = 65535;
 	runtimes_tuning.lifo_polls = 0;
 	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.spawn_wake_us = 0;
 	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < OVERFLOWING; i++) {
@@ -162,6 +164,7 @@ static void check_end_of_turn(void)
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	runtimes_tuning.lifo_polls = 0;
 	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.spawn_wake_us = 0;
 	runtimes_tuning.budget_polls = 1;
 	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);

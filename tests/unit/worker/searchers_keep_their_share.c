@@ -189,6 +189,7 @@ static uint64_t wakes_of_few(uint32_t worth_us)
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	runtimes_tuning.wake_worth_us = worth_us;
+	runtimes_tuning.spawn_wake_us = 0;
 	runtimes_tuning.watchdog_us = 0;
 	/* Each counts as 50 us, as none has run yet. */
 	runtimes_tuning.task_ns = 50000;

@@ -119,8 +119,8 @@ static void put(uint32_t index, enum sleep sleep)
 		(void)pin_idle_withdraw(&worker_class->parked[i], rank);
 	}
 	if (sleep != AWAKE) {
-		pin_idle_publish(&worker_class->parked[sleep == ON_FUTEX ? PIN_PARKED_FUTEX
-									 : PIN_PARKED_RING],
+		(void)pin_idle_publish(&worker_class->parked[sleep == ON_FUTEX ? PIN_PARKED_FUTEX
+									       : PIN_PARKED_RING],
 			rank);
 	}
 	sleeps[index] = sleep;

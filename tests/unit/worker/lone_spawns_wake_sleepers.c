@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a task that is spawned alone starts on another worker that sleeps,
+ * although its spawner never ends, without the watchdog; each time that all
+ * others sleep again, also within one task. While no worker sleeps a spawn
+ * wakes none, and its slot is closed for nothing. A chain of tasks, each of
+ * which spawns the next and ends, wakes ever more rarely. AS-23, AS-33, C7.
+ * Method: the spawner waits until the other worker sleeps, spawns, and goes on
+ * only when the child has run; there is no watchdog, so a child that wakes no
+ * worker hangs and trips the test's own. Wakes are counted, not timed: pauses
+ * between wakes are of a microsecond, or of a second, far longer than the chain
+ * takes: some wakes are allowed, as it may be stolen and begin anew elsewhere.
+ */
+#include "tests/support/runtimes.h"
+#include "tests/support/sleepers.h"
+#include "tests/support/tasks.h"
+
+enum {
+	ROUNDS = 50,
+	CHAIN = 10000,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_task children[2];
+static struct pin_atomic_u32 run_count;
+static struct pin_atomic_u32 has_ended;
+
+static int run_child(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&run_count);
+	return 0;
+}
+
+static uint64_t wakes_of(const struct pin_worker *worker)
+{
+	return pin_meter_read(&worker->meter.wakes_sent);
+}
+
+static bool is_closed(const struct pin_worker *worker)
+{
+	return (pin_lifo_closed_for(&worker->lifo) & PIN_SLOW_REASON_ANNOUNCE) != 0;
+}
+
+static void start(uint32_t worker_count, uint32_t pause_us, int (*run)(struct pinion_task *task))
+{
+	static struct pinion_task first;
+	struct pinion_config config;
+
+	runtimes_config(&config, worker_count, PINION_IO_FALLBACK);
+	runtimes_tuning.watchdog_us = 0;
+	runtimes_tuning.wake_worth_us = 1000000; /* a preempted task is no long one */
+	runtimes_tuning.spawn_wake_us = pause_us;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	pin_store_release_u32(&run_count, 0);
+	pin_store_release_u32(&has_ended, 0);
+	first = (struct pinion_task){.run = run};
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
+	tasks_await(&has_ended, 1);
+}
+
+static void end(void)
+{
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_number("found by the watchdog", 0,
+		(long long)runtimes_counters(runtime).watchdog_found_work);
+	pinion_runtime_destroy(runtime);
+}
+
+static int spawn_each(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint64_t before;
+
+		sleepers_await(worker->worker_class, 1);
+		worker->wake_batch.pause_end_ns = 0; /* as after that time */
+		before = wakes_of(worker);
+		children[0] = (struct pinion_task){.run = run_child};
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &children[0]));
+		expect_number("a wake", (long long)before + 1, (long long)wakes_of(worker));
+		tasks_await(&run_count, i + 1);
+	}
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+/* In a pause it wakes none, and the task waits for this one's end. */
+static int spawn_in_pause(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	sleepers_await(worker->worker_class, 1);
+	children[0] = (struct pinion_task){.run = run_child};
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &children[0]));
+	expect_number("a wake", 1, (long long)wakes_of(worker));
+	tasks_await(&run_count, 1);
+	sleepers_await(worker->worker_class, 1);
+	children[1] = (struct pinion_task){.run = run_child};
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &children[1]));
+	expect_number("none in the pause", 1, (long long)wakes_of(worker));
+	expect_true("its next spawn looks again", is_closed(worker));
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+/* ---- while no worker sleeps ---- */
+
+static int spawn_beside_busy(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+	uint64_t before = wakes_of(worker);
+	static struct tasks_hold hold;
+
+	(void)task;
+	tasks_hold_begin(&hold, runtime, 1);
+	before = wakes_of(worker);
+	for (uint32_t i = 0; i < 2; i++) {
+		children[i] = (struct pinion_task){.run = run_child};
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &children[i]));
+		expect_true("the short way is open", !is_closed(worker));
+	}
+	expect_number("no wake", (long long)before, (long long)wakes_of(worker));
+	tasks_hold_end(&hold);
+	/* The worker that falls asleep next takes both. */
+	tasks_await(&run_count, 2);
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+/* ---- a chain ---- */
+
+static uint32_t chain_left;
+
+static int run_chain(struct pinion_task *task)
+{
+	if (chain_left-- > 1) {
+		return pinion_task_spawn(runtime, task);
+	}
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	if (!pin_host_linux.fence_all()) {
+		printf("skipped: no membarrier(2)\n");
+		return 77;
+	}
+	start(2, 1, spawn_each);
+	end();
+	start(2, 1000000, spawn_in_pause);
+	end();
+	start(2, 1, spawn_beside_busy);
+	end();
+	chain_left = CHAIN;
+	start(2, 1000000, run_chain);
+	expect_true("few wakes", runtimes_counters(runtime).wakes_sent <= 6);
+	end();
+	return expect_status();
+}
