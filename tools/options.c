@@ -147,7 +147,7 @@ static void append_option(struct output_text *text, const struct option_spec *sp
 bool options_help(const struct command *command, bool full)
 {
 	static const struct option_spec help = {
-		'h', "help", NULL, "this text; -h: one screen, --help: all of it", NULL};
+		'h', "help", NULL, "this text; -h: in short, --help: all of it", NULL};
 	struct output_text text = {0};
 
 	output_text_string(&text, "usage: pinion ");

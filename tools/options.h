@@ -81,7 +81,7 @@ bool options_duration(
  */
 int options_choice(const char *name, const char *text, const char *const *choices);
 
-/* Prints a command's help on stdout, or one screen of it. False: failed. */
+/* Prints a command's help, in full or a line an option. False: failed. */
 bool options_help(const struct command *command, bool full);
 
 #endif

@@ -754,7 +754,7 @@ wait_for_open() {
 
 @test "help and version" {
 	run -0 "$PINION" sum -h
-	[ "${#lines[@]}" -le 24 ]
+	[ "${#lines[@]}" -le 32 ]
 	run -0 "$PINION" sum --help
 	[[ $output == *"Exit status"* ]]
 	[ "$output" = "$("$PINION" help sum)" ]
