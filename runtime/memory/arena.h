@@ -12,7 +12,7 @@
  * touched by the worker that owns it.
  *
  * The front of an arena can be left untouched, as address space alone: the
- * worker takes memory for it as it needs some (worker/arena_growth.c). No pages
+ * worker takes memory for it as it needs some (worker/arena_growth.h). No pages
  * set aside by the administrator are used then.
  *
  * An embedder may give the memory instead; then it is taken as it is.

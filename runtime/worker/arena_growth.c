@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Takes memory for a worker's buffers as they are used, and gives it back after
- * rest; worker.h, "arena growth", has the protocol.
+ * rest; arena_growth.h has the protocol.
  *
  * buffers.c calls it when the free buffers are used up, the loop when it is
  * time to look for rest. All of it is on the worker's own thread.
@@ -9,6 +9,8 @@
  * Invariants: (1) a buffer is open in its pool only while it has pages. (2) a
  * ring's entry of a step is filled only while the step has pages.
  */
+#include "runtime/worker/arena_growth.h"
+
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"

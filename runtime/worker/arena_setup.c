@@ -15,6 +15,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/numa.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>

@@ -13,6 +13,7 @@
  * holder.
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/worker.h"

@@ -15,6 +15,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/io/in_flight.h"
 #include "runtime/io/request.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/worker.h"
 

@@ -10,6 +10,7 @@
  * must survive a task is in the worker and never in a local variable.
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"

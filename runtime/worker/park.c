@@ -12,6 +12,7 @@
  * pin_park_has_work().
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"

@@ -14,6 +14,7 @@
 #include "runtime/host/heap.h"
 #include "runtime/host/kernel.h"
 #include "runtime/memory/pool.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"

@@ -8,6 +8,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
+#include "runtime/worker/arena_growth.h"
 #include "runtime/worker/worker.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
