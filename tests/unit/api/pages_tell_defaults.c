@@ -9,9 +9,12 @@
  */
 #include "tests/support/expect.h"
 
+#include "runtime/api/internal.h"
+
 #include <fcntl.h>
 #include <pinion/pinion.h>
 #include <stdint.h>
+#include <unistd.h>
 
 enum {
 	TEXT_BYTES = 1 << 20,
@@ -214,6 +217,31 @@ static void check_file(void)
 	expect_number("resolve", 0, (long long)options.resolve);
 }
 
+/*
+ * "28, and a share of 32", in 1/64 of the memory and 512 MiB, beside 3 MiB of
+ * small buffers; 4 at least.
+ */
+static void check_buffers(void)
+{
+	uint64_t most_mib = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) /
+		64 / (1 << 20);
+
+	most_mib = most_mib < 512 ? most_mib : 512;
+	for (uint32_t workers = 1; workers <= 256; workers *= 2) {
+		struct pinion_config config;
+		uint64_t each = most_mib / workers;
+		uint64_t expected = 28 + 32 / workers;
+
+		if (each < expected + 3) {
+			expected = each < 7 ? 4 : each - 3;
+		}
+		pinion_config_init(&config);
+		config.worker_count = workers;
+		pin_config_complete(&config, 1);
+		expect_number("large buffers", (long long)expected, config.buffer_count);
+	}
+}
+
 int main(void)
 {
 	uint32_t count = 0;
@@ -227,5 +255,6 @@ int main(void)
 	check_pool_header();
 	check_retry();
 	check_file();
+	check_buffers();
 	return expect_status();
 }

@@ -191,6 +191,10 @@ static void check_latency(void)
 	expect_number("weights", 100 * 256 * 15 / 8, (long long)latency.timed);
 	expect_number("weights", 3 * 256 * 7 / 8, (long long)latency.slow);
 	latency = (struct pace_latency){0};
+	expect_number("11 of 1000", PACE_WITHIN, pace_latency(&latency, 1000, 11));
+	latency = (struct pace_latency){0};
+	expect_number("12 of 1000", PACE_OVER, pace_latency(&latency, 1000, 12));
+	latency = (struct pace_latency){0};
 	expect_number("14 of 100", PACE_OVER, pace_latency(&latency, 100, 14));
 	latency = (struct pace_latency){0};
 	expect_number("15 of 100", PACE_FAR_OVER, pace_latency(&latency, 100, 15));

@@ -18,9 +18,9 @@ enum {
 	LIMIT_SECONDS = 100,
 	WORKERS = 2,
 	LARGE = 1 << 20,
-	LARGE_COUNT = 5, /* two steps of two, and one of one */
+	LARGE_COUNT = 5, /* three steps: of 2, 2 and 1 buffers */
 	SMALL = 64 << 10,
-	SMALL_COUNT = 6, /* a step of four, and one of two */
+	SMALL_COUNT = 6, /* two steps: of 4 and 2 buffers */
 	LARGE_STEP = 2 << 20,
 	SMALL_STEP = 256 << 10,
 	ALL = LARGE_COUNT * LARGE + SMALL_COUNT * SMALL,

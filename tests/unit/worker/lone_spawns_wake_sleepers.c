@@ -3,7 +3,8 @@
  * Goal: a task that is spawned alone starts on another worker that sleeps,
  * although its spawner never ends, without the watchdog; each time that all
  * others sleep again, also within one task. While no worker sleeps a spawn
- * wakes none, and its slot is closed for nothing. A chain of tasks, each of
+ * wakes none, and its slot is closed for nothing. A worker that gets up beside
+ * one that sleeps looks for sleepers again. A chain of tasks, each of
  * which spawns the next and ends, wakes ever more rarely. AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on
  * only when the child has run; there is no watchdog, so a child that wakes no
@@ -11,6 +12,7 @@
  * between wakes are of a microsecond, or of a second, far longer than the chain
  * takes: some wakes are allowed, as it may be stolen and begin anew elsewhere.
  */
+#include "runtime/api/internal.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
@@ -132,6 +134,58 @@ static int spawn_beside_busy(struct pinion_task *task)
 	return 0;
 }
 
+/* ---- beside one that slept already ---- */
+
+static struct tasks_hold held;
+
+/* Its children open its short way; then it sleeps before the other. */
+static int open_short_way(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	tasks_hold_begin(&held, runtime, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		children[i] = (struct pinion_task){.run = run_child};
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &children[i]));
+	}
+	expect_true("the short way is open", !is_closed(worker));
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+static int spawn_once(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+	uint64_t before = wakes_of(worker);
+
+	(void)task;
+	expect_true("it looks for sleepers since it got up", is_closed(worker));
+	children[0] = (struct pinion_task){.run = run_child};
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &children[0]));
+	expect_number("a wake", (long long)before + 1, (long long)wakes_of(worker));
+	tasks_await(&run_count, 3);
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+static void check_second_sleeper(void)
+{
+	static struct pinion_task again = {.run = spawn_once};
+	const struct pin_worker_class *worker_class;
+
+	start(2, 1, open_short_way);
+	worker_class = runtime->shared.workers[0].worker_class;
+	while (idle_count(&worker_class->parked[PIN_PARKED_FUTEX]) < 1) {
+		sched_yield();
+	}
+	tasks_hold_end(&held);
+	sleepers_await(worker_class, 2);
+	expect_number("again", 0, pinion_task_spawn_on(runtime, 0, &again));
+	tasks_await(&has_ended, 2);
+	end();
+}
+
 /* ---- a chain ---- */
 
 static uint32_t chain_left;
@@ -158,6 +212,7 @@ int main(void)
 	end();
 	start(2, 1, spawn_beside_busy);
 	end();
+	check_second_sleeper();
 	chain_left = CHAIN;
 	start(2, 1000000, run_chain);
 	expect_true("few wakes", runtimes_counters(runtime).wakes_sent <= 6);

@@ -145,9 +145,8 @@ static int note_order(struct pinion_task *task)
 }
 
 /*
- * On worker 1, which has both to run once this ends. The task of high is
- * spawned as others are, but nobody is woken for it: the other worker stays as
- * it is.
+ * Runs on worker 1, which takes both tasks when this one ends. It queues the
+ * high task without a wake, so that the other worker goes on sleeping.
  */
 static int leave_both(struct pinion_task *task)
 {
