@@ -6,8 +6,8 @@
  * Try:   examples/scan_tree /usr/include
  *        PINION_WORKER_COUNT=1 examples/scan_tree /usr/include
  *
- * It counts lines. Several workers may have windows of one file at once, so
- * each file has a counter of its own, in memory that the scan provides.
+ * Counts lines. Several workers may read windows of the same file at once, so
+ * each file has its own counter, in memory that the scan provides.
  */
 #include <pinion/pinion.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct counts {
-	unsigned long long lines; /* of one file, or of all */
+	unsigned long long lines; /* in a file, or in all files */
 };
 
 static struct counts all;

@@ -255,7 +255,7 @@ uint32_t limits_window_bytes(const struct limits *limits, uint32_t worker_count,
 	return window_bytes;
 }
 
-/* Of which 0 is none. */
+/* The lower rate of two; 0 means no rate. */
 static uint64_t lower(uint64_t a, uint64_t b)
 {
 	if (a == 0 || b == 0) {

@@ -25,7 +25,7 @@ static inline int32_t limits_best_effort(int32_t level)
 struct limits {
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
-	uint64_t latency_ns;   /* that one read in a hundred may exceed */
+	uint64_t latency_ns;   /* 99 of 100 reads are to end within it */
 	uint64_t pressure_ppm; /* the share of time that tasks may wait, in millionths */
 	int32_t nice;	       /* 0 … 19, or LIMITS_AS_STARTED */
 	int32_t io_priority;   /* as ioprio_set(2) takes it, or LIMITS_AS_STARTED */

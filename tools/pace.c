@@ -134,7 +134,7 @@ static void go_on(struct pace *pace)
 	}
 }
 
-/* Whether the rate is a little too high, and not the world another. */
+/* Whether the rate is a little too high, with the load as it was. */
 static bool is_gentle(const struct pace *pace, const struct pace_report *report)
 {
 	return !report->is_far_over &&

@@ -119,6 +119,15 @@ bool scanning_parse_file_timeout(struct scanning_options *options, const char *v
 	return true;
 }
 
+bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value)
+{
+	if (strcmp(name, "limits-file") == 0) {
+		options->limits_file = value;
+		return true;
+	}
+	return limits_set(&options->limits, name, value);
+}
+
 bool scanning_lists_stdin(const struct scanning_options *options)
 {
 	for (uint32_t i = 0; i < options->list_count; i++) {

@@ -58,6 +58,8 @@ bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
 bool scanning_parse_list(struct scanning_options *options, const char *value);
+/* The file of limits, or one of limits.h by the name of its option. */
+bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value);
 
 /* Whether one of the lists is standard input. */
 bool scanning_lists_stdin(const struct scanning_options *options);

@@ -199,11 +199,11 @@ struct pinion_request {
  * field, its value, and the range. -ESPIPE: a read or write of a pipe or
  * socket, by a file filled in by hand; it would wait for its full length.
  * -E2BIG: of `options`, as pinion_file_open_with(). -EBUSY: the request is in
- * flight, its task waits to be run, or it was not zeroed; two threads that
- * submit one request at the same instant are not told apart. -EAGAIN: only on a
- * worker: its ring is full, wait for a completion and try again; requests from
- * outside queue. -ESHUTDOWN, -ECHILD: as pinion_task_spawn(); on a worker, only
- * when the runtime is being stopped.
+ * flight, its task waits to be run, or it was not zeroed; the library does not
+ * notice that two threads submit a request at the same instant. -EAGAIN: on a
+ * worker only, if its ring is full: wait for a completion and try again; other
+ * threads' requests queue. -ESHUTDOWN, -ECHILD: as pinion_task_spawn(); on a
+ * worker, only when the runtime is being stopped.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit(

@@ -80,7 +80,7 @@ enum {
 	BUFFERS_MIN = 4,
 	DEPTH_MAX = (1 << 20) - 1,
 	TEXT_SHOWN = 64,   /* of a text that is refused; the rest has room */
-	WORDS_BYTES = 384, /* all words of one field */
+	WORDS_BYTES = 384, /* the list of words that a field may have */
 };
 
 #define ARENAS_BYTES_MAX (UINT64_C(512) << 20)

@@ -113,7 +113,7 @@ struct pin_pool_setup {
 	const struct pin_victims *victims;
 	uint64_t seed; /* where thieves begin to look */
 	uint32_t flags;
-	bool is_closed; /* of one magazine: pin_pool_open() makes it have buffers */
+	bool is_closed; /* has no buffers until pin_pool_open() adds them; one magazine only */
 	/* One for all, or one for each magazine that is seeded. */
 	const struct pin_pool_region *regions;
 	uint32_t region_count;

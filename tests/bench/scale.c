@@ -11,9 +11,11 @@
 #include "runtime/base/base.h"
 #include "tests/support/runtimes.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pinion/machine.h>
 #include <pinion/walk.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -80,19 +82,22 @@ static double median(double *values)
 
 /* ---- workers ---- */
 
-static uint32_t ended;
+static uint32_t left_count; /* tasks that have not ended */
+static sem_t all_ended;
 
 static int count_end(struct pinion_task *task)
 {
 	(void)task;
-	__atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+	if (__atomic_sub_fetch(&left_count, 1, __ATOMIC_ACQ_REL) == 0) {
+		expect_ready("post", sem_post(&all_ended) == 0);
+	}
 	return 0;
 }
 
-static void await_ends(uint32_t count)
+static void await(sem_t *semaphore)
 {
-	while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < count) {
-		usleep(50);
+	while (sem_wait(semaphore) != 0) {
+		expect_ready("wait", errno == EINTR);
 	}
 }
 
@@ -140,10 +145,10 @@ static void measure_workers(uint32_t count)
 		runtime = create(count, 0);
 		samples.values[0][round] = since_ns();
 		samples.memory_kib[round] = resident_kib() - before_kib;
-		__atomic_store_n(&ended, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&left_count, TASKS, __ATOMIC_RELAXED);
 		start_ns = now_ns();
 		spawn_all(runtime, tasks, TASKS);
-		await_ends(TASKS);
+		await(&all_ended);
 		samples.values[1][round] = since_ns() / TASKS;
 		pinion_runtime_stop(runtime);
 		samples.values[2][round] = since_ns();
@@ -160,16 +165,14 @@ static void measure_workers(uint32_t count)
 
 /* ---- queued tasks ---- */
 
-static uint32_t is_open;
-static uint32_t is_held;
+static sem_t is_open;
+static sem_t is_held;
 
 static int hold_worker(struct pinion_task *task)
 {
 	(void)task;
-	__atomic_store_n(&is_held, 1, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) == 0) {
-		usleep(50);
-	}
+	expect_ready("post", sem_post(&is_held) == 0);
+	await(&is_open);
 	return 0;
 }
 
@@ -186,13 +189,9 @@ static void measure_tasks(size_t count)
 		struct pinion_runtime *runtime = create(1, 0);
 		double before_kib;
 
-		__atomic_store_n(&ended, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&is_open, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&is_held, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&left_count, UINT32_MAX, __ATOMIC_RELAXED); /* the drain waits */
 		expect_ready("spawn", pinion_task_spawn(runtime, &holder) == 0);
-		while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE) == 0) {
-			usleep(50);
-		}
+		await(&is_held);
 		/* Once before, so that the tasks' own memory is touched. */
 		for (size_t i = 0; i < count; i++) {
 			tasks[i] = (struct pinion_task){.run = count_end};
@@ -202,7 +201,7 @@ static void measure_tasks(size_t count)
 		spawn_all(runtime, tasks, count);
 		samples.values[0][round] = since_ns() / (double)count;
 		samples.memory_kib[round] = resident_kib() - before_kib;
-		__atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
+		expect_ready("post", sem_post(&is_open) == 0);
 		pinion_runtime_drain(runtime);
 		samples.values[1][round] = since_ns() / (double)count;
 		pinion_runtime_destroy(runtime);
@@ -228,7 +227,8 @@ struct share {
 };
 
 static struct pinion_file pipe_file;
-static uint32_t submitted;
+static uint32_t unsubmitted_count; /* shares that are not submitted yet */
+static sem_t all_submitted;
 
 static int submit_share(struct pinion_task *task)
 {
@@ -243,7 +243,9 @@ static int submit_share(struct pinion_task *task)
 					      .length_bytes = 1}};
 		expect_ready("submit", pinion_request_submit(share->runtime, &read->request) == 0);
 	}
-	__atomic_fetch_add(&submitted, 1, __ATOMIC_RELEASE);
+	if (__atomic_sub_fetch(&unsubmitted_count, 1, __ATOMIC_ACQ_REL) == 0) {
+		expect_ready("post", sem_post(&all_submitted) == 0);
+	}
 	return 0;
 }
 
@@ -264,8 +266,8 @@ static void measure_requests(uint32_t count)
 
 		expect_ready("a pipe", pipe(ends) == 0);
 		pipe_file = runtimes_plain_file(ends[0]);
-		__atomic_store_n(&ended, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&submitted, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&left_count, count, __ATOMIC_RELAXED);
+		__atomic_store_n(&unsubmitted_count, PIPE_WORKERS, __ATOMIC_RELAXED);
 		start_ns = now_ns();
 		for (uint32_t i = 0; i < PIPE_WORKERS; i++) {
 			shares[i] = (struct share){.task.run = submit_share,
@@ -275,9 +277,7 @@ static void measure_requests(uint32_t count)
 			expect_ready(
 				"spawn", pinion_task_spawn_on(runtime, i, &shares[i].task) == 0);
 		}
-		while (__atomic_load_n(&submitted, __ATOMIC_ACQUIRE) < PIPE_WORKERS) {
-			usleep(50);
-		}
+		await(&all_submitted);
 		samples.values[0][round] = since_ns() / count;
 		samples.memory_kib[round] = resident_kib() - before_kib;
 		for (uint32_t done = 0; done < count;) {
@@ -286,7 +286,7 @@ static void measure_requests(uint32_t count)
 			expect_ready("write", written > 0);
 			done += (uint32_t)written;
 		}
-		await_ends(count);
+		await(&all_ended);
 		samples.values[1][round] = since_ns() / count;
 		pinion_runtime_destroy(runtime);
 		samples.values[2][round] = since_ns();
@@ -374,6 +374,9 @@ int main(void)
 	uint32_t requests_most = limit_of("SCALE_REQUESTS", 100000);
 	uint32_t files_most = limit_of("SCALE_FILES", 1000000);
 
+	expect_ready("semaphores",
+		sem_init(&all_ended, 0, 0) == 0 && sem_init(&is_open, 0, 0) == 0 &&
+			sem_init(&is_held, 0, 0) == 0 && sem_init(&all_submitted, 0, 0) == 0);
 	(void)pinion_machine_probe(&machine, sizeof(machine));
 	printf("%u CPUs, Linux %s; medians of %d\n\n", machine.cpu_count, machine.kernel_release,
 		ROUNDS);

@@ -181,10 +181,8 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_NICE:
 	case OPTION_PSI_TARGET:
 	case OPTION_LATENCY_TARGET:
-		return limits_set(&options->scanning.limits, scan_specs[option].name, value);
 	case OPTION_LIMITS_FILE:
-		options->scanning.limits_file = value;
-		return true;
+		return scanning_parse_limit(&options->scanning, scan_specs[option].name, value);
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;

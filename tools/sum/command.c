@@ -174,10 +174,8 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_NICE:
 	case OPTION_PSI_TARGET:
 	case OPTION_LATENCY_TARGET:
-		return limits_set(&options->scanning.limits, sum_specs[option].name, value);
 	case OPTION_LIMITS_FILE:
-		options->scanning.limits_file = value;
-		return true;
+		return scanning_parse_limit(&options->scanning, sum_specs[option].name, value);
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;

@@ -77,11 +77,20 @@ static void xxh3_discard(struct digest_state *state)
 	(void)state;
 }
 
+#define XXH3_CALLS(bits) \
+	.init = xxh3_##bits##_init, .update = xxh3_##bits##_update, .final = xxh3_##bits##_final, \
+	.discard = xxh3_discard
 #else
+#define XXH3_CALLS(bits) .missing = xxh3_missing
 static const char xxh3_missing[] = "install libxxhash-dev and configure --with-xxhash";
 #endif
 
-#if !defined(HAVE_OPENSSL)
+#if defined(HAVE_OPENSSL)
+#define OPENSSL_CALLS(init_fn) \
+	.init = init_fn, .update = digest_openssl_update, .final = digest_openssl_final, \
+	.discard = digest_openssl_discard
+#else
+#define OPENSSL_CALLS(init_fn) .missing = openssl_missing
 static const char openssl_missing[] = "install libssl-dev and configure --with-openssl";
 #endif
 #if !defined(HAVE_BLAKE3)
@@ -96,14 +105,7 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.stdin_name = "stdin",
 			.digest_bytes = 8,
 			.is_tagged = true,
-#if defined(HAVE_XXHASH)
-			.init = xxh3_64_init,
-			.update = xxh3_64_update,
-			.final = xxh3_64_final,
-			.discard = xxh3_discard,
-#else
-			.missing = xxh3_missing,
-#endif
+			XXH3_CALLS(64),
 		},
 	[DIGEST_XXH3_128] =
 		{
@@ -111,14 +113,7 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.tag = "XXH128",
 			.stdin_name = "stdin",
 			.digest_bytes = 16,
-#if defined(HAVE_XXHASH)
-			.init = xxh3_128_init,
-			.update = xxh3_128_update,
-			.final = xxh3_128_final,
-			.discard = xxh3_discard,
-#else
-			.missing = xxh3_missing,
-#endif
+			XXH3_CALLS(128),
 		},
 	[DIGEST_SHA256] =
 		{
@@ -126,14 +121,7 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.tag = "SHA256",
 			.stdin_name = "-",
 			.digest_bytes = 32,
-#if defined(HAVE_OPENSSL)
-			.init = digest_sha256_init,
-			.update = digest_openssl_update,
-			.final = digest_openssl_final,
-			.discard = digest_openssl_discard,
-#else
-			.missing = openssl_missing,
-#endif
+			OPENSSL_CALLS(digest_sha256_init),
 		},
 	[DIGEST_BLAKE3] =
 		{
@@ -157,14 +145,7 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.tag = "MD5",
 			.stdin_name = "-",
 			.digest_bytes = 16,
-#if defined(HAVE_OPENSSL)
-			.init = digest_md5_init,
-			.update = digest_openssl_update,
-			.final = digest_openssl_final,
-			.discard = digest_openssl_discard,
-#else
-			.missing = openssl_missing,
-#endif
+			OPENSSL_CALLS(digest_md5_init),
 		},
 	[DIGEST_SHA1] =
 		{
@@ -172,14 +153,7 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.tag = "SHA1",
 			.stdin_name = "-",
 			.digest_bytes = 20,
-#if defined(HAVE_OPENSSL)
-			.init = digest_sha1_init,
-			.update = digest_openssl_update,
-			.final = digest_openssl_final,
-			.discard = digest_openssl_discard,
-#else
-			.missing = openssl_missing,
-#endif
+			OPENSSL_CALLS(digest_sha1_init),
 		},
 };
 
