@@ -11,6 +11,8 @@
 #include "tests/support/random.h"
 
 #define PLANS 20000
+/* Copies from the page cache are slow where an offset is no multiple of this. */
+#define COPY_ALIGN_BYTES 64
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -23,6 +25,8 @@ static bool check_claim(
 	uint64_t start = index * plan->window_bytes;
 	uint64_t end = smaller(start + plan->window_bytes, plan->size_bytes);
 	uint64_t read_end = claim->read_offset + claim->read_bytes;
+	uint64_t offset_align =
+		plan->align_bytes > COPY_ALIGN_BYTES ? plan->align_bytes : COPY_ALIGN_BYTES;
 	bool is_right = true;
 
 	is_right &= expect_number("index", (long long)index, (long long)claim->index);
@@ -33,11 +37,11 @@ static bool check_claim(
 	is_right &= expect_true(
 		"the read covers it", claim->read_offset <= claim->base && read_end >= claim->end);
 	is_right &= expect_true("and no whole block more",
-		claim->base - claim->read_offset < plan->align_bytes &&
+		claim->base - claim->read_offset < offset_align &&
 			read_end - claim->end < plan->align_bytes);
 	is_right &= expect_number(
-		"offset alignment", 0, (long long)(claim->read_offset % plan->align_bytes));
-	is_right &= expect_number("length alignment", 0, claim->read_bytes % plan->align_bytes);
+		"offset alignment", 0, (long long)(claim->read_offset % offset_align));
+	is_right &= expect_number("end alignment", 0, (long long)(read_end % plan->align_bytes));
 	is_right &= expect_true("it fits",
 		claim->read_bytes <= pin_window_buffer_bytes(plan) &&
 			claim->read_bytes <= plan->window_bytes +
