@@ -539,13 +539,15 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 
 /*
  * The kernel makes one request of neighbours on the disk, and when a sector of
- * it is bad all of them fail: such an error may be another's.
+ * it is bad all of them fail; its cache fills pieces larger than a page, and a
+ * reader that waits for a piece gets the error of all of it. Such an error may
+ * be another's.
  */
-static bool may_be_anothers(struct pinion_request *request, int64_t result)
+static bool may_be_anothers(const struct pinion_request *request, int64_t result)
 {
-	return pin_request_is_of_sectors(result) && request->file->is_direct &&
-		(request->file->flags & PIN_FILE_COMMANDS) == 0 &&
-		pin_request_of(request)->stall_count == 0;
+	return pin_request_is_of_sectors(result) &&
+		(request->file->is_direct || pin_request_has(request, PIN_OP_READS)) &&
+		(request->file->flags & PIN_FILE_COMMANDS) == 0;
 }
 
 /*
@@ -577,7 +579,7 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 		private->stall_count++;
 		return true;
 	}
-	if (may_be_anothers(request, result)) {
+	if (private->stall_count == 0 && may_be_anothers(request, result)) {
 		private->stall_count++;
 		pin_meter_add(&ring->meter->errors_tried_alone, 1);
 		return true;
@@ -683,6 +685,8 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 {
 	bool reads = pin_request_has(request, PIN_OP_READS);
 	uint32_t stall_count = 0;
+	bool has_tried_alone = false;
+	bool goes_on;
 	ssize_t count;
 
 	request->done_bytes = pin_request_of(request)->resume_bytes;
@@ -703,9 +707,13 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 			pin_request_of(request)->resume_bytes = request->done_bytes;
 			return false;
 		}
-	} while (stall_count <= PIN_REQUEST_STALLS_MAX &&
-		request->done_bytes < request->length_bytes &&
-		(count > 0 || count == -EINTR || count == -EAGAIN));
+		goes_on = count > 0 || count == -EINTR || count == -EAGAIN;
+		if (!goes_on && !has_tried_alone && may_be_anothers(request, count)) {
+			has_tried_alone = goes_on = true;
+			pin_meter_add(&ring->meter->errors_tried_alone, 1);
+		}
+	} while (goes_on && stall_count <= PIN_REQUEST_STALLS_MAX &&
+		request->done_bytes < request->length_bytes);
 	if (count >= 0 && (reads || request->done_bytes == request->length_bytes)) {
 		request->result = (int64_t)request->done_bytes;
 		pin_meter_add(reads ? &ring->meter->read_bytes : &ring->meter->write_bytes,

@@ -353,8 +353,13 @@ static void check_sectors_of_commands(void)
 	expect_count("a command is alone", &rings_meter.errors_tried_alone, 0);
 	begin(PINION_OP_READ, LENGTH, 0);
 	entry();
+	entry_after(-EIO);
 	expect_end(-EIO, -EIO);
-	expect_count("through the cache", &rings_meter.errors_tried_alone, 0);
+	expect_count("through the cache", &rings_meter.errors_tried_alone, 1);
+	begin(PINION_OP_WRITE, LENGTH, 0);
+	entry();
+	expect_end(-EIO, -EIO);
+	expect_count("a write into the cache", &rings_meter.errors_tried_alone, 0);
 }
 
 static void expect_advice(uint32_t count, off_t offset, size_t length)
@@ -454,6 +459,26 @@ static void check_calls(uint16_t op)
 	carry_out(-ENOSPC, 2);
 	expect_number("before it", 300, (long long)request.done_bytes);
 	expect_meters("of an error", 0, 0);
+}
+
+/* A sector that may be a neighbour's is asked for once more. */
+static void check_sectors_of_calls(void)
+{
+	begin(PINION_OP_READ, 1000, 0);
+	answers[0] = 300;
+	answers[1] = -EIO;
+	answers[2] = 700;
+	carry_out(1000, 3);
+	expect_call(2, 700, 300, 300);
+	expect_count("tried alone", &rings_meter.errors_tried_alone, 1);
+	begin(PINION_OP_READ, 1000, 0);
+	answers[0] = -EIO;
+	answers[1] = -EIO;
+	carry_out(-EIO, 2);
+	begin(PINION_OP_WRITE, 1000, 0);
+	answers[0] = -EIO;
+	carry_out(-EIO, 1);
+	expect_count("no write", &rings_meter.errors_tried_alone, 0);
 }
 
 static void check_interrupted_calls(void)
@@ -616,6 +641,7 @@ int main(void)
 	check_file_end();
 	check_sectors_of_commands();
 	check_eviction();
+	check_sectors_of_calls();
 	check_interrupted_calls();
 	check_call_parts();
 	check_call_ends();
