@@ -11,7 +11,7 @@
 #include "tests/support/random.h"
 
 #define PLANS 20000
-/* Copies from the page cache are slow where an offset is no multiple of this. */
+/* Copies from the page cache are slow where an offset is no multiple of it. */
 #define COPY_ALIGN_BYTES 64
 
 static uint64_t smaller(uint64_t a, uint64_t b)
