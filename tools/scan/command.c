@@ -230,7 +230,7 @@ static bool check_options(const struct scan_options *options)
 
 static int load_and_run(const struct scan_options *options)
 {
-	const struct matcher_ops *matcher = matcher_default();
+	const struct matcher_ops *matcher = scan_rules_matcher(&options->patterns);
 	struct rules rules = {0};
 	int status = EXIT_STATUS_TROUBLE;
 	bool is_loaded = scan_rules_load(&options->patterns, matcher, &rules);

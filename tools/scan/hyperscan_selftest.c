@@ -117,12 +117,12 @@ static bool may_lack_space(const char *cause, struct rlimit *out_limit)
 		getrlimit(RLIMIT_AS, out_limit) == 0 && out_limit->rlim_cur != RLIM_INFINITY;
 }
 
-int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes)
+int selftest_library(char *reason, size_t reason_bytes)
 {
 	struct rlimit limit;
 	char cause[160];
 
-	if (selftest_run(&library_ops, scope, cause, sizeof(cause)) == 0) {
+	if (selftest_run(&library_ops, cause, sizeof(cause)) == 0) {
 		return 0;
 	}
 	if (may_lack_space(cause, &limit)) {
@@ -146,9 +146,8 @@ const struct selftest_ops *selftest_library_ops(void)
 	return NULL;
 }
 
-int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes)
+int selftest_library(char *reason, size_t reason_bytes)
 {
-	(void)scope;
 	(void)reason;
 	(void)reason_bytes;
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What searches bytes for rules: Hyperscan, or memmem(3) for literals where
- * the program is built without it. One table of functions each, so that the
- * engine above is the same and tests can hold one against the other.
+ * What searches bytes for rules: Hyperscan, or literal_find.h for a lone
+ * literal, and for several where the program is built without Hyperscan. One
+ * table of functions each, so that the engine above is the same and tests can
+ * hold one against the other.
  *
  * A rule is bounded when no match of it is longer than MATCHER_WIDTH_MAX.
  * Bounded rules are searched in independent blocks; the others need to see a
@@ -76,7 +77,7 @@ struct matcher_ops {
 		struct candidates *found);
 };
 
-/* The best one this program was built with. */
+/* The best one for any rules that this program was built with. */
 const struct matcher_ops *matcher_default(void);
 
 /* Always there; knows literals only. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The matcher of a program built without Hyperscan: literals, one memmem(3)
- * pass each. Every occurrence is a candidate, overlapping ones included.
+ * The matcher of a lone literal, and of a program built without Hyperscan: one
+ * pass for each literal. Every occurrence is a candidate, overlapping ones
+ * included.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "tools/scan/matcher.h"
+
+#include "tools/scan/literal_find.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 struct matcher {
 	const struct rules *rules;
+	struct literal literals[]; /* one per rule */
 };
 
 struct matcher_worker {
@@ -45,13 +46,18 @@ static int literal_measure(struct rule *rule, struct matcher_trouble *out_troubl
 static int literal_create(const struct rules *rules, struct matcher **out_matcher,
 	struct matcher_trouble *out_trouble)
 {
-	struct matcher *matcher = malloc(sizeof(*matcher));
+	struct matcher *matcher =
+		malloc(sizeof(*matcher) + rules->count * sizeof(matcher->literals[0]));
 
 	(void)out_trouble;
 	if (matcher == NULL) {
 		return -ENOMEM;
 	}
 	matcher->rules = rules;
+	for (uint32_t i = 0; i < rules->count; i++) {
+		literal_init(&matcher->literals[i], rules->items[i].pattern,
+			rules->items[i].pattern_bytes);
+	}
 	*out_matcher = matcher;
 	return 0;
 }
@@ -78,17 +84,17 @@ static void literal_worker_destroy(struct matcher_worker *worker)
 	free(worker);
 }
 
-static int search_rule(const struct rule *rule, uint32_t index, const struct matcher_block *block,
-	uint64_t ends_max, struct candidates *found)
+static int search_literal(const struct literal *literal, uint32_t index,
+	const struct matcher_block *block, uint64_t ends_max, struct candidates *found)
 {
 	uint64_t end_count = 0;
-	size_t width = rule->pattern_bytes;
+	size_t width = literal->length;
 	const uint8_t *end = block->bytes + block->last_end;
 	const uint8_t *from =
 		block->bytes + (block->first_end > width ? block->first_end - width : 0);
 
 	while (end - from >= (ptrdiff_t)width && end_count++ < ends_max) {
-		const uint8_t *hit = memmem(from, (size_t)(end - from), rule->pattern, width);
+		const uint8_t *hit = literal_find(literal, from, end);
 		struct candidate candidate = {.rule = index};
 		int error;
 
@@ -120,7 +126,8 @@ static int literal_search(
 		if (block->over != NULL && rules_over_has(block->over, i)) {
 			continue;
 		}
-		error = search_rule(rule, i, block, rules_ends_max(rules, rule), found);
+		error = search_literal(&worker->matcher->literals[i], i, block,
+			rules_ends_max(rules, rule), found);
 		if (error != 0) {
 			return error;
 		}
@@ -130,7 +137,7 @@ static int literal_search(
 
 /* All rules are bounded here, so the stream functions are never called. */
 const struct matcher_ops matcher_literal = {
-	.name = "memmem",
+	.name = "literal",
 	.measure = literal_measure,
 	.create = literal_create,
 	.destroy = literal_destroy,

@@ -103,6 +103,14 @@ static bool measure(const struct matcher_ops *matcher, struct rules *rules)
 	return is_ok;
 }
 
+const struct matcher_ops *scan_rules_matcher(const struct scan_patterns *patterns)
+{
+	bool is_lone_literal = patterns->are_literals && patterns->expression_count == 1 &&
+		patterns->file_count == 0 && !patterns->with_builtin;
+
+	return is_lone_literal ? &matcher_literal : matcher_default();
+}
+
 bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
 	struct rules *out_rules)
 {

@@ -30,6 +30,9 @@ struct scan_patterns {
 	uint64_t compile_ns_max;
 };
 
+/* The matcher for them: of a lone literal the one that knows nothing else. */
+const struct matcher_ops *scan_rules_matcher(const struct scan_patterns *patterns);
+
 /*
  * Collects and measures the rules. Reports each that is bad, and returns false
  * if any is. The rules are to be freed in either case.

@@ -60,7 +60,6 @@ struct scan_worker {
  * already reads: only a line of its output waits until the test has passed.
  */
 struct library_test {
-	enum selftest_scope scope;
 	char reason[320]; /* why the library that searches cannot be trusted */
 	struct meanwhile running;
 	pthread_mutex_t lock; /* of the end of `running` */
@@ -100,17 +99,16 @@ static int test_library(void *arg)
 {
 	struct library_test *test = arg;
 
-	return selftest_library(test->scope, test->reason, sizeof(test->reason));
+	return selftest_library(test->reason, sizeof(test->reason));
 }
 
-static enum selftest_scope scope_of(const struct rules *rules)
+/* Only where the library searches. */
+static void begin_test(struct scan_job *job, const struct matcher_ops *matcher)
 {
-	return rules->count == 1 && rules->items[0].is_literal ? SELFTEST_STRING : SELFTEST_ALL;
-}
-
-static void begin_test(struct scan_job *job)
-{
-	job->test.scope = scope_of(job->rules);
+	if (matcher == &matcher_literal) {
+		job->test.has_ended = true;
+		return;
+	}
 	meanwhile_begin(&job->test.running, test_library, &job->test);
 }
 
@@ -393,7 +391,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	int search_error;
 	int error;
 
-	begin_test(job);
+	begin_test(job, matcher);
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
 	await_compiled(&searching);

@@ -210,15 +210,10 @@ static int check_set(const struct selftest_ops *ops, size_t first, size_t count,
 	return error;
 }
 
-int selftest_run(const struct selftest_ops *ops, enum selftest_scope scope, char *reason,
-	size_t reason_bytes)
+int selftest_run(const struct selftest_ops *ops, char *reason, size_t reason_bytes)
 {
-	int error;
+	int error = check_set(ops, 0, PATTERN_COUNT, reason, reason_bytes);
 
-	if (scope == SELFTEST_STRING) {
-		return check_set(ops, PATTERN_STRING, 1, reason, reason_bytes);
-	}
-	error = check_set(ops, 0, PATTERN_COUNT, reason, reason_bytes);
 	for (size_t i = 0; i < PATTERN_COUNT && error == 0; i++) {
 		error = check_set(ops, i, 1, reason, reason_bytes);
 	}

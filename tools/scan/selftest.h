@@ -34,22 +34,14 @@ struct selftest_ops {
 		struct selftest_ends *out_ends);
 };
 
-/* The kinds of pattern that the scan will use. */
-enum selftest_scope {
-	SELFTEST_ALL,
-	SELFTEST_STRING, /* one plain string and nothing else */
-};
-
 /*
  * Compares blocks and streams, split at every place, with a naive oracle.
- * Takes about 10 ms, for a string alone a tenth of that. Returns 0, or -EINVAL
- * with what went wrong in `reason`.
+ * Takes about 10 ms. Returns 0, or -EINVAL with what went wrong in `reason`.
  */
-int selftest_run(const struct selftest_ops *ops, enum selftest_scope scope, char *reason,
-	size_t reason_bytes);
+int selftest_run(const struct selftest_ops *ops, char *reason, size_t reason_bytes);
 
 /* Tests the library this program is linked with; 0 when it has none. */
-int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes);
+int selftest_library(char *reason, size_t reason_bytes);
 
 /* The library itself; NULL when the program has none. */
 const struct selftest_ops *selftest_library_ops(void);

@@ -483,11 +483,43 @@ static void check_literals(const struct matcher_ops *matcher)
 	subject_end(&subject);
 }
 
+/* A lone literal has a matcher of its own: it finds what any other finds. */
+static void check_lone_literal(const char *word)
+{
+	struct subject alone = {0};
+	struct subject among = {0};
+	struct text text;
+
+	subject_add(&alone, word, true);
+	subject_start(&alone, &matcher_literal);
+	subject_add(&among, word, true);
+	subject_start(&among, matcher_default());
+	for (uint32_t i = 0; i < 20; i++) {
+		struct candidates expected = {0};
+		struct candidates got = {0};
+
+		fill_text(&text, TEXT_BYTES_MAX);
+		scan_whole(&among, &text, &expected);
+		scan_whole(&alone, &text, &got);
+		expect_equal(&expected, &got, "matchers differ", word);
+		candidates_free(&expected);
+		candidates_free(&got);
+		check_cuts(&alone, &text);
+	}
+	subject_end(&alone);
+	subject_end(&among);
+}
+
 int main(void)
 {
+	static const char *const lone[] = {"a", "ab", "aa", "b ", "aabbab", "abababababababab"};
+
 	seed = random_begin(&source);
 	check_literals(&matcher_literal);
 	check_literals(matcher_default());
+	for (uint32_t i = 0; i < COUNT(lone); i++) {
+		check_lone_literal(lone[i]);
+	}
 	check_hyperscan();
 	return 0;
 }
