@@ -80,7 +80,8 @@ wake idle timer lanes walk pool " ]
 	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random yield \
 inject batch inject_wait steal_spawn wake_worker wake_ring wake_worker_ring wake_qos wake_ring_qos \
 wake_completion idle_ring timer_late lanes_qos lanes_busy classes execute execute_together thread_pool channel \
-channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal " ]
+channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal scan_large_warm \
+scan_rare_warm scan_small_warm scan_start " ]
 }
 
 @test "the program that is installed measures its subjects, and has no others" {
@@ -413,6 +414,26 @@ check_subject() {
 	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
 }
 
+@test "commands are measured as a user runs them, where the other one is there" {
+	needs jq
+	check_subject scan_start us
+	for name in scan_large_warm scan_rare_warm scan_small_warm; do
+		bench "$name" --json --seconds 0.05 --size 16M
+		expect 0
+		if command -v rg >/dev/null; then
+			check_json "$name" ms
+			jq -e '.cpu_ms > 0 and .floor_cpu_ms > 0' out
+		else
+			grep -qx "pinion bench: $name: skipped, it needs rg" err
+			[ ! -s out ]
+		fi
+	done
+	PATH=/nowhere bench scan_large_warm --size 16M
+	expect 0
+	grep -qx "pinion bench: scan_large_warm: skipped, it needs rg" err
+	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
+}
+
 @test "JSON of requests that do nothing" {
 	needs jq
 	check_subject nop ns "there is no io_uring"
@@ -538,7 +559,7 @@ interrupt_all() {
 
 @test "a signal stops what works on files" {
 	needs_disk
-	local subjects=(read read_random_cached startup walk)
+	local subjects=(read read_random_cached startup walk scan_start)
 	# The others need a ring.
 	[ "${PINION_IO_LEVEL-}" = fallback ] || subjects+=(nop read_random write)
 	interrupt_all "${subjects[@]}"

@@ -78,6 +78,28 @@ make_tree() {
 	done
 }
 
+@test "a literal at each place of a border between windows of cached files" {
+	local border=131072 shift # CACHED_WINDOW_BYTES
+	mkdir tree
+	head -c 300000 /dev/zero | tr '\0' . >plain
+	for shift in $(seq 0 9); do
+		cp plain tree/$shift
+		for place in $((border - shift)) $((2 * border - shift)); do
+			printf needle99 | dd of=tree/$shift bs=1 seek=$place conv=notrunc status=none
+		done
+	done
+	for word in needle99 9 99; do
+		grep_offsets "$word" tree >expected
+		for setting in "" "-e absent"; do
+			# shellcheck disable=SC2086
+			scan -F --max-findings-per-file=0 -e "$word" $setting tree
+			expect 1
+			out_offsets >got
+			cmp expected got
+		done
+	done
+}
+
 @test "literals may hold any byte a command line can" {
 	printf 'x\xff\xfe.*[\\y\n x\xff\xfe.*[\\y' >file
 	scan -F -e $'x\xff\xfe.*[\\y' file

@@ -39,7 +39,11 @@
 	apply(pool_malloc) \
 	apply(pool_two) \
 	apply(pool_pass) \
-	apply(pool_steal)
+	apply(pool_steal) \
+	apply(scan_large_warm) \
+	apply(scan_rare_warm) \
+	apply(scan_small_warm) \
+	apply(scan_start)
 /* clang-format on */
 
 FURTHER_SUBJECTS(BENCH_DECLARE)
