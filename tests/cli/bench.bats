@@ -803,7 +803,8 @@ make_page() {
 	EOF
 	chmod +x pinion
 	PINION=./pinion DISK=. bash "${top_srcdir:-..}/tests/bench/plots" plots
-	[ "$(cd plots && ls)" = "$(cd "${top_srcdir:-..}/docs/plots" && ls)" ]
+	# Nor does it draw the database's beside a scan, which is the demo's.
+	[ "$(cd plots && ls)" = "$(cd "${top_srcdir:-..}/docs/plots" && ls --ignore=neighbour.svg)" ]
 	for file in plots/*; do
 		grep -qF "docs/$file" "${top_srcdir:-..}/README.md"
 	done
