@@ -79,7 +79,7 @@ names() {
 wake idle timer lanes walk pool " ]
 	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random yield \
 inject batch inject_wait steal_spawn wake_worker wake_ring wake_worker_ring wake_qos wake_ring_qos \
-wake_completion idle_ring timer_late lanes_qos lanes_busy classes execute execute_together thread_pool channel \
+wake_completion idle_ring timer_late lanes_qos lanes_busy classes urgent urgent_own execute execute_together thread_pool channel \
 channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal scan_large_warm \
 scan_rare_warm scan_small_warm scan_start " ]
 }
@@ -489,6 +489,25 @@ check_subject() {
 	[ "$(grep -c 'skipped, it would overwrite what --file names' err)" = 2 ]
 	cmp -n 1048576 file /dev/zero
 	[ "$(ls -A)" = "$(printf '%s\n' err file out)" ]
+}
+
+@test "urgent reads beside bulk have the rates of the bulk, and no file is left over" {
+	needs_disk
+	needs jq
+	for name in urgent urgent_own; do
+		check_subject "$name" us "there is no io_uring" "it needs 2 CPUs"
+		[ ! -s out ] || jq -e --arg name "$name" '.depth == 32 and .block_bytes == 65536
+			and .machine.workers == ({urgent: 1, urgent_own: 2}[$name])
+			and .floor.name == "io_uring-by-hand"
+			and all(.bulk_gb_s, .bulk_alone_gb_s, .bulk_percent, .floor_bulk_percent; . > 0)' out
+	done
+	bench urgent --size 16M --depth 2 --block 128K --workers 2 --json --seconds 0.05
+	expect 0
+	[ ! -s out ] || jq -e '[.machine.workers, .depth, .block_bytes] == [2, 2, 131072]' out
+	head -c 4096 /dev/zero >small
+	bench urgent --file small --json --seconds 0.05
+	[ ! -s err ] || grep -Eq "skipped|small: is smaller than one block" err
+	[ "$(ls -A)" = "$(printf '%s\n' err out small)" ]
 }
 
 @test "random reads past the cache need whole blocks of the device" {

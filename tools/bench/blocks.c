@@ -162,22 +162,29 @@ static int take_turn(struct pinion_task *task)
 
 /* ---- a turn of all ---- */
 
-static int spawn_turns(struct blocks *blocks)
+int blocks_begin(struct blocks *blocks, enum bench_side side)
 {
-	uint32_t before = bench_word_read(&blocks->done);
-
+	blocks->side = side;
+	effort_begin(&blocks->effort, blocks->runtime);
+	blocks->done_before = bench_word_read(&blocks->done);
 	blocks->ended_count = 0;
 	for (uint32_t i = 0; i < blocks->worker_count; i++) {
 		int rc;
 
 		blocks->workers[i].turn.run = take_turn;
-		rc = pinion_task_spawn_on(blocks->runtime, i, &blocks->workers[i].turn);
+		rc = pinion_task_spawn_on(
+			blocks->runtime, blocks->plan->first_index + i, &blocks->workers[i].turn);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 			return rc;
 		}
 	}
-	return bench_word_wait(&blocks->done, before);
+	return 0;
+}
+
+bool blocks_has_ended(const struct blocks *blocks)
+{
+	return bench_word_read(&blocks->done) != blocks->done_before;
 }
 
 /* In GB/s, or in thousands a second. */
@@ -189,17 +196,13 @@ static double rate(const struct blocks *blocks, uint64_t elapsed_ns)
 					   : 1e6 * count / (double)elapsed_ns;
 }
 
-int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
+int blocks_end(struct blocks *blocks, double *out_rate)
 {
-	struct blocks *blocks = state;
 	uint64_t start_ns = UINT64_MAX;
 	uint64_t end_ns = 0;
-	int rc;
+	int rc = bench_word_wait(&blocks->done, blocks->done_before);
 
-	blocks->side = side;
-	effort_begin(&blocks->effort, blocks->runtime);
-	rc = spawn_turns(blocks);
-	effort_end(&blocks->effort, blocks->runtime, side,
+	effort_end(&blocks->effort, blocks->runtime, blocks->side,
 		(uint64_t)blocks->turn_count * blocks->worker_count * blocks->block_bytes);
 	for (uint32_t i = 0; rc == 0 && i < blocks->worker_count; i++) {
 		const struct blocks_worker *worker = &blocks->workers[i];
@@ -212,7 +215,19 @@ int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
 				report_reason(rc));
 		}
 	}
-	return rc != 0 ? rc : figures_add(out_figures, rate(blocks, end_ns - start_ns));
+	if (rc == 0) {
+		*out_rate = rate(blocks, end_ns - start_ns);
+	}
+	return rc;
+}
+
+int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
+{
+	double rate_now;
+	int rc = blocks_begin(state, side);
+
+	rc = rc == 0 ? blocks_end(state, &rate_now) : rc;
+	return rc == 0 ? figures_add(out_figures, rate_now) : rc;
 }
 
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])

@@ -32,6 +32,8 @@ struct blocks_plan {
 	bool is_cached;
 	bool is_sequential;
 	bool is_written;
+	const char *lanes;    /* of the workers, as pinion_config(3) has it; NULL: all */
+	uint32_t first_index; /* workers that read no blocks: those before */
 };
 
 struct blocks_worker;
@@ -72,6 +74,7 @@ struct blocks {
 	uint32_t turn_count; /* blocks of each worker for one figure */
 	enum bench_side side;
 	struct effort effort;
+	uint32_t done_before;			 /* what `done` was when the turn began */
 	uint32_t ended_count BENCH_LINE_ALIGNED; /* workers, of this turn */
 	uint32_t done;
 };
@@ -81,6 +84,14 @@ int blocks_start(struct bench *bench, struct bench_setting *out_setting, void **
 int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 void blocks_stop(void *state);
+
+/*
+ * blocks_run() in two calls, for what goes on meanwhile: a turn is begun, and
+ * waited for. The rate is in the unit of the subject. 0 or a negative errno.
+ */
+int blocks_begin(struct blocks *blocks, enum bench_side side);
+bool blocks_has_ended(const struct blocks *blocks);
+int blocks_end(struct blocks *blocks, double *out_rate);
 
 /* What all of them have. */
 #define BLOCKS_SHARED \

@@ -216,7 +216,8 @@ static int start_workers(
 	while (entries < blocks->depth_count) {
 		entries *= 2;
 	}
-	config.worker_count = blocks->worker_count;
+	config.worker_count = blocks->plan->first_index + blocks->worker_count;
+	config.lanes = blocks->plan->lanes != NULL ? blocks->plan->lanes : config.lanes;
 	config.tuning = &tuning;
 	tuning.ring_entries = tuning.ring_entries < entries ? entries : tuning.ring_entries;
 	config.buffer_count = 1;

@@ -29,6 +29,8 @@
 	apply(lanes_qos) \
 	apply(lanes_busy) \
 	apply(classes) \
+	apply(urgent) \
+	apply(urgent_own) \
 	apply(execute) \
 	apply(execute_together) \
 	apply(thread_pool) \
