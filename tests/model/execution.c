@@ -246,10 +246,16 @@ static void leave(void)
 void model_point(void)
 {
 	uint32_t others[MODEL_THREADS_MAX];
-	uint32_t count = find_others(others);
+	uint32_t count;
 	uint32_t choice;
 
 	count_step();
+	/* Most points come after the last preemption: no other may run. */
+	if (!model_may_choose(MODEL_PREEMPTION) && !model_is_quiet()) {
+		(void)choices_take(1, 0);
+		return;
+	}
+	count = find_others(others);
 	if (model_is_quiet()) {
 		if (count > 0 && others[0] < execution.current) {
 			switch_to(others[0]);
@@ -271,6 +277,11 @@ void model_yield(void)
 	if (count > 0) {
 		switch_to(others[model_choose(MODEL_FREE, count)]);
 	}
+}
+
+bool model_may_choose(enum model_choice_kind kind)
+{
+	return !model_is_quiet() && (kind == MODEL_FREE || execution.left[kind] > 0);
 }
 
 uint32_t model_choose(enum model_choice_kind kind, uint32_t count)

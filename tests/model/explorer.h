@@ -108,6 +108,8 @@ void model_point(void);
 void model_yield(void);
 /* Sleeps until `condition` holds; `what` is for the report of a deadlock. */
 void model_await(const char *what, model_condition_fn condition, const void *arg);
+/* False: model_choose() would return 0 whatever the count. */
+bool model_may_choose(enum model_choice_kind kind);
 /* One of 0 … count - 1. */
 uint32_t model_choose(enum model_choice_kind kind, uint32_t count);
 

@@ -27,6 +27,8 @@ static struct {
 	alignas(4096) uint8_t bytes[HEAP_BYTES];
 	size_t used;
 	uint32_t block_count;
+	size_t freed_start; /* all freed blocks lie between these two */
+	size_t freed_end;
 	struct block blocks[BLOCKS_MAX];
 } heap;
 
@@ -34,6 +36,8 @@ void heap_begin(void)
 {
 	heap.used = 0;
 	heap.block_count = 0;
+	heap.freed_start = HEAP_BYTES;
+	heap.freed_end = 0;
 }
 
 void *model_aligned_alloc(size_t align, size_t bytes)
@@ -71,12 +75,20 @@ void model_free(void *memory)
 	}
 	MODEL_CHECK(block != NULL && !block->is_freed);
 	block->is_freed = true;
+	heap.freed_start = block->start < heap.freed_start ? block->start : heap.freed_start;
+	heap.freed_end = block->start + block->bytes > heap.freed_end ? block->start + block->bytes
+								      : heap.freed_end;
 	memset(heap.bytes + block->start, POISON, block->bytes);
 }
 
 bool model_is_freed(const void *address)
 {
-	const struct block *block = block_of(address);
+	const uint8_t *byte = address;
+	const struct block *block;
 
+	if (byte < heap.bytes + heap.freed_start || byte >= heap.bytes + heap.freed_end) {
+		return false;
+	}
+	block = block_of(address);
 	return block != NULL && block->is_freed;
 }

@@ -16,15 +16,15 @@ enum {
 };
 
 struct view {
-	uint32_t times[MODEL_THREADS_MAX]; /* per thread, its operations known */
-	uint32_t seq_cst_count;		   /* seq_cst writes known to have been */
+	int16_t times[MODEL_THREADS_MAX]; /* per thread, its operations known */
+	uint32_t seq_cst_count;		  /* seq_cst writes known to have been */
 };
 
 struct value {
 	uint64_t number;
 	struct view released;
-	uint32_t seq_cst_number;	  /* 0: not written by a seq_cst operation */
-	uint32_t seen[MODEL_THREADS_MAX]; /* when each thread saw it; 0: not yet */
+	uint32_t seq_cst_number;	 /* 0: not written by a seq_cst operation */
+	int16_t seen[MODEL_THREADS_MAX]; /* when each thread saw it; 0: not yet */
 };
 
 struct location {
@@ -44,7 +44,9 @@ struct mind {
 };
 
 static struct {
-	struct location locations[LOCATIONS_MAX]; /* open addressing */
+	const void *addresses[LOCATIONS_MAX]; /* open addressing */
+	uint32_t places[LOCATIONS_MAX];	      /* of the locations, for addresses */
+	struct location locations[LOCATIONS_MAX / 2];
 	uint32_t location_count;
 	bool has_learnt;
 	uint64_t execution;
@@ -53,14 +55,14 @@ static struct {
 	uint32_t seq_cst_count;
 } memory;
 
-/* ---- views ---- */
+/* ---- views, so narrow that a vector register holds the times of one ---- */
 
 static void join(struct view *view, const struct view *other)
 {
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
-		if (view->times[i] < other->times[i]) {
-			view->times[i] = other->times[i];
-		}
+		int16_t time = view->times[i];
+
+		view->times[i] = time < other->times[i] ? other->times[i] : time;
 	}
 	if (view->seq_cst_count < other->seq_cst_count) {
 		view->seq_cst_count = other->seq_cst_count;
@@ -69,28 +71,31 @@ static void join(struct view *view, const struct view *other)
 
 static bool knows(const struct view *view, const struct value *value)
 {
-	if (value->seq_cst_number != 0 && value->seq_cst_number <= view->seq_cst_count) {
-		return true;
-	}
+	int16_t is_seen = 0;
+
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
-		if (value->seen[i] != 0 && value->seen[i] <= view->times[i]) {
-			return true;
-		}
+		is_seen |= (value->seen[i] != 0) & (value->seen[i] <= view->times[i]);
 	}
-	return false;
+	return is_seen != 0 ||
+		(value->seq_cst_number != 0 && value->seq_cst_number <= view->seq_cst_count);
 }
 
 static struct mind *tick(void)
 {
 	uint32_t thread = model_thread_current();
+	struct mind *mind = &memory.minds[thread];
 
-	memory.minds[thread].now.times[thread]++;
-	return &memory.minds[thread];
+	if (mind->now.times[thread] == INT16_MAX) {
+		model_fail("livelock: more than %d operations of one thread", INT16_MAX);
+	}
+	mind->now.times[thread]++;
+	return mind;
 }
 
 void memory_begin(bool forgets_sharing)
 {
 	if (forgets_sharing) {
+		memset(memory.addresses, 0, sizeof(memory.addresses));
 		memset(memory.locations, 0, sizeof(memory.locations));
 		memory.location_count = 0;
 	}
@@ -156,55 +161,92 @@ static void poke(void *address, size_t bytes, uint64_t value)
 	}
 }
 
-static struct location *find(const void *address, size_t bytes, const char *site)
+static struct location *find(const void *address)
 {
 	size_t index = ((uintptr_t)address >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 52;
-	struct location *location = &memory.locations[index % LOCATIONS_MAX];
-	uint64_t number;
+	struct location *location;
 
-	if (model_is_freed(address)) {
-		model_fail("%s touches freed memory", site);
+	while (memory.addresses[index] != address) {
+		if (memory.addresses[index] == NULL) {
+			MODEL_CHECK(memory.location_count < LOCATIONS_MAX / 2);
+			location = &memory.locations[memory.location_count];
+			location->address = address;
+			memory.addresses[index] = address;
+			memory.places[index] = memory.location_count;
+			memory.location_count++;
+			return location;
+		}
+		index = (index + 1) % LOCATIONS_MAX;
 	}
-	while (location->address != NULL && location->address != address) {
-		index++;
-		location = &memory.locations[index % LOCATIONS_MAX];
-	}
-	if (location->address == NULL) {
-		MODEL_CHECK(memory.location_count < LOCATIONS_MAX / 2);
-		memory.location_count++;
-		location->address = address;
-	}
-	number = peek(address, bytes);
-	/* Memory holds the newest value, unless it was initialised anew. */
-	if (location->execution != memory.execution ||
-		location->values[location->value_count - 1].number != number) {
+	return &memory.locations[memory.places[index]];
+}
+
+/* Memory holds the newest value, unless it was initialised anew. */
+static void refresh(struct location *location, size_t bytes)
+{
+	uint64_t number = peek(location->address, bytes);
+
+	if (location->execution != memory.execution) {
 		location->execution = memory.execution;
+		location->value_count = 0;
+	}
+	if (location->value_count == 0 ||
+		location->values[location->value_count - 1].number != number) {
 		location->value_count = 1;
 		location->values[0] = (struct value){.number = number};
 	}
-	return location;
 }
 
-/* The point before an operation, and the bookkeeping of shared locations. */
-static void arrive(struct location *location, bool writes)
+/* Shared is what more than one thread uses, and one of them writes. */
+static void note_user(struct location *location, bool writes)
 {
 	uint32_t bit = 1u << model_thread_current();
 	uint32_t users;
 
-	if (!model_is_quiet()) {
-		location->readers |= bit;
-		location->writers |= writes ? bit : 0;
-		users = location->readers | location->writers;
-		if (!location->is_shared && location->writers != 0 && (users & (users - 1)) != 0) {
-			location->is_shared = true;
-			memory.has_learnt = true;
-		}
+	location->readers |= bit;
+	location->writers |= writes ? bit : 0;
+	users = location->readers | location->writers;
+	if (!location->is_shared && location->writers != 0 && (users & (users - 1)) != 0) {
+		location->is_shared = true;
+		memory.has_learnt = true;
 	}
-	if (location->is_shared || choices_are_repeated() || model_is_quiet()) {
+}
+
+static void expect_allocated(const void *address, const char *site)
+{
+	if (model_is_freed(address)) {
+		model_fail("%s touches freed memory", site);
+	}
+}
+
+/*
+ * The point before an operation, and the bookkeeping of shared locations. NULL
+ * in a quiet part: at its end every thread knows all that was done in it, so
+ * plain memory is enough.
+ */
+static struct location *arrive(const void *address, size_t bytes, bool writes, const char *site)
+{
+	bool was_quiet = model_is_quiet();
+	struct location *location = was_quiet ? NULL : find(address);
+
+	expect_allocated(address, site);
+	if (!was_quiet) {
+		note_user(location, writes);
+		refresh(location, bytes);
+	}
+	if (was_quiet || location->is_shared || choices_are_repeated()) {
 		model_point();
+		expect_allocated(address, site);
 	} else {
 		choices_take(1, 0);
 	}
+	if (was_quiet && !model_is_quiet()) {
+		location = find(address);
+	}
+	if (location != NULL) {
+		refresh(location, bytes);
+	}
+	return location;
 }
 
 static struct value *newest(struct location *location)
@@ -266,15 +308,16 @@ static struct value written(const struct mind *mind, uint64_t number, enum model
 
 uint64_t model_load(const void *address, size_t bytes, enum model_order order, const char *site)
 {
-	struct location *location = find(address, bytes, site);
+	struct location *location = arrive(address, bytes, false, site);
 	struct value *value;
 	struct mind *mind;
 	uint32_t age = 0;
 
-	arrive(location, false);
-	location = find(address, bytes, site);
+	if (location == NULL) {
+		return peek(address, bytes);
+	}
 	mind = tick();
-	while (age + 1 < location->value_count &&
+	while (model_may_choose(MODEL_STALE_READ) && age + 1 < location->value_count &&
 		!knows(&mind->now, &location->values[location->value_count - 1 - age])) {
 		age++;
 	}
@@ -288,10 +331,12 @@ uint64_t model_load(const void *address, size_t bytes, enum model_order order, c
 void model_store(
 	void *address, size_t bytes, uint64_t number, enum model_order order, const char *site)
 {
-	struct location *location = find(address, bytes, site);
+	struct location *location = arrive(address, bytes, true, site);
 
-	arrive(location, true);
-	location = find(address, bytes, site);
+	if (location == NULL) {
+		poke(address, bytes, number);
+		return;
+	}
 	append(location, address, bytes, written(tick(), number, weakened(order, site)));
 	model_event(site, "store", address, number);
 }
@@ -328,6 +373,16 @@ static struct value read_newest(
 	return *value;
 }
 
+/* A mutant's write half comes later than its read half. */
+static void arrive_if_torn(
+	struct location *location, const void *address, size_t bytes, const char *site)
+{
+	if (model_is_spoilt(MODEL_TORN, site, NULL)) {
+		(void)arrive(address, bytes, true, site);
+		refresh(location, bytes);
+	}
+}
+
 static void write_back(struct location *location, struct mind *mind, void *address, size_t bytes,
 	uint64_t number, enum model_order order, const struct value *before)
 {
@@ -340,18 +395,19 @@ static void write_back(struct location *location, struct mind *mind, void *addre
 uint64_t model_update(void *address, size_t bytes, enum model_update update, uint64_t operand,
 	enum model_order order, const char *site)
 {
-	struct location *location = find(address, bytes, site);
+	struct location *location;
 	struct value before;
 	uint64_t after;
 
 	order = weakened(order, site);
-	arrive(location, true);
-	location = find(address, bytes, site);
-	before = read_newest(location, tick(), order);
-	if (model_is_spoilt(MODEL_TORN, site, NULL)) {
-		arrive(location, true);
-		location = find(address, bytes, site);
+	location = arrive(address, bytes, true, site);
+	if (location == NULL) {
+		before.number = peek(address, bytes);
+		poke(address, bytes, apply(update, before.number, operand));
+		return before.number;
 	}
+	before = read_newest(location, tick(), order);
+	arrive_if_torn(location, address, bytes, site);
 	after = cut(apply(update, before.number, operand), bytes);
 	write_back(location, tick(), address, bytes, after, order, &before);
 	model_event(site, "update", address, peek(address, bytes));
@@ -361,13 +417,22 @@ uint64_t model_update(void *address, size_t bytes, enum model_update update, uin
 bool model_cas(void *address, size_t bytes, uint64_t *expected, uint64_t number,
 	enum model_order order, const char *site)
 {
-	struct location *location = find(address, bytes, site);
+	struct location *location;
 	struct value before;
 	struct mind *mind;
 
 	order = weakened(order, site);
-	arrive(location, true);
-	location = find(address, bytes, site);
+	location = arrive(address, bytes, true, site);
+	if (location == NULL) {
+		bool is_done = peek(address, bytes) == *expected;
+
+		if (is_done) {
+			poke(address, bytes, number);
+		} else {
+			*expected = peek(address, bytes);
+		}
+		return is_done;
+	}
 	mind = tick();
 	if (newest(location)->number != *expected) {
 		before = read_newest(location, mind, MODEL_ORDER_RELAXED);
@@ -376,10 +441,7 @@ bool model_cas(void *address, size_t bytes, uint64_t *expected, uint64_t number,
 		return false;
 	}
 	before = read_newest(location, mind, order);
-	if (model_is_spoilt(MODEL_TORN, site, NULL)) {
-		arrive(location, true);
-		location = find(address, bytes, site);
-	}
+	arrive_if_torn(location, address, bytes, site);
 	write_back(location, tick(), address, bytes, number, order, &before);
 	model_event(site, "cas", address, number);
 	return true;
