@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <liburing.h>
 #include <linux/futex.h>
@@ -22,6 +23,15 @@
 
 enum {
 	LIVE_MAX = 8192,
+	STACKS_MAX = 256,
+	FRAMES = 16,
+};
+
+/* The calls that came from one place, by the way that led there. */
+struct stack {
+	void *frames[FRAMES];
+	uint32_t seen;	 /* since failing_arm*() */
+	uint32_t failed; /* since failing_forget_stacks() */
 };
 
 static struct {
@@ -36,6 +46,9 @@ static struct {
 	size_t live_count;
 	size_t mapped_bytes;
 	size_t block_calls;
+	uint32_t stack_limit; /* 0: calls are counted, not stacks */
+	uint32_t stack_count;
+	struct stack stacks[STACKS_MAX];
 } failing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void failing_arm(enum failing_kind kind, uint32_t nth, int error, bool is_lasting)
@@ -46,6 +59,26 @@ void failing_arm(enum failing_kind kind, uint32_t nth, int error, bool is_lastin
 	failing.failed = 0;
 	failing.error = error;
 	failing.is_lasting = is_lasting;
+	failing.stack_limit = 0;
+}
+
+void failing_forget_stacks(void)
+{
+	void *frames[FRAMES];
+
+	/* Its first call allocates. */
+	(void)backtrace(frames, FRAMES);
+	memset(failing.stacks, 0, sizeof(failing.stacks));
+	failing.stack_count = 0;
+}
+
+void failing_arm_stacks(enum failing_kind kind, int error, uint32_t limit)
+{
+	failing_arm(kind, 0, error, false);
+	failing.stack_limit = limit;
+	for (uint32_t i = 0; i < failing.stack_count; i++) {
+		failing.stacks[i].seen = 0;
+	}
 }
 
 uint32_t failing_disarm(void)
@@ -74,6 +107,38 @@ size_t failing_block_calls(void)
 	return calls;
 }
 
+/* The record of the calls that came as this one did. */
+static struct stack *find_stack(void)
+{
+	struct stack *last = &failing.stacks[failing.stack_count];
+	uint32_t i = 0;
+
+	if (failing.stack_count == STACKS_MAX) {
+		abort();
+	}
+	*last = (struct stack){.seen = 0};
+	(void)backtrace(last->frames, FRAMES);
+	while (memcmp(failing.stacks[i].frames, last->frames, sizeof(last->frames)) != 0) {
+		i++;
+	}
+	failing.stack_count += i == failing.stack_count ? 1 : 0;
+	return &failing.stacks[i];
+}
+
+/* One call in a life: the first, second … of its stack, one more each time. */
+static bool is_next_of_its_stack(void)
+{
+	struct stack *stack = find_stack();
+
+	stack->seen++;
+	if (failing.failed > 0 || stack->seen <= stack->failed ||
+		stack->failed == failing.stack_limit) {
+		return false;
+	}
+	stack->failed++;
+	return true;
+}
+
 /* True when this call is to fail; errno is set. */
 static bool fails(enum failing_kind kind)
 {
@@ -85,7 +150,12 @@ static bool fails(enum failing_kind kind)
 		return false;
 	}
 	failing.seen++;
-	is_hit = failing.is_lasting ? failing.seen >= failing.nth : failing.seen == failing.nth;
+	if (failing.stack_limit > 0) {
+		is_hit = is_next_of_its_stack();
+	} else {
+		is_hit = failing.is_lasting ? failing.seen >= failing.nth
+					    : failing.seen == failing.nth;
+	}
 	failing.failed += is_hit ? 1 : 0;
 	pthread_mutex_unlock(&failing.lock);
 	if (is_hit) {

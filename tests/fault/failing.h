@@ -38,6 +38,14 @@ enum failing_kind {
 
 /* While there is one thread. `error` is positive. */
 void failing_arm(enum failing_kind kind, uint32_t nth, int error, bool is_lasting);
+/*
+ * One call, too. Calls are told apart by their stacks, and each time the next
+ * of a stack fails, after the first the second, until `limit` of it have; a
+ * call that is made over and over fails often enough by that. Stacks are
+ * remembered until they are forgotten.
+ */
+void failing_arm_stacks(enum failing_kind kind, int error, uint32_t limit);
+void failing_forget_stacks(void);
 /* Returns how many calls have failed since. */
 uint32_t failing_disarm(void);
 

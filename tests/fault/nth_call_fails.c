@@ -8,13 +8,15 @@
  * same when all calls from the n-th on fail. W16, §9 of the design.
  * Method: tests/fault/failing.h between the library and libc. One small life
  * each time: create, read a file, scan a tree through the page cache and past
- * it, stop, destroy; with rings, and without. Under ASan its own leak check
- * looks as well. PINION_FAULT=KIND runs the faults of that name alone;
- * FAULT_STRIDE=7 lets every 7th call fail, from a random one, where all of them
- * take too long.
+ * it, stop, destroy; with rings, and without. Workers enter a ring that polls
+ * hundreds of times from one place: of the enters with the same stack, the
+ * first eight fail, one in each life. Under ASan its own leak check looks as
+ * well. PINION_FAULT=KIND runs the faults of that name alone; FAULT_STRIDE=7
+ * lets every 7th call fail, from a random one, where all of them take too long.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/host/kernel.h"
 #include "tests/fault/failing.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
@@ -30,6 +32,8 @@ enum {
 	WINDOW = 16384,
 	OVERLAP = 64,
 	WORKERS = 2,
+	SAME_STACK_MAX = 8, /* enters that fail */
+	PROBES = 20,
 };
 
 static const uint32_t sizes[] = {0, 1, 4095, 4096, 70001, 131072, 200001, FILE_BYTES_MAX};
@@ -76,8 +80,9 @@ static const struct fault {
 	{"listing", FAILING_LISTING, EIO, true, false},
 };
 
-static char setting[128]; /* printed with each failure */
+static char setting[128] = "probes"; /* printed with each failure */
 static uint32_t io_level;
+static uint32_t uses_ring; /* a runtime none of whose calls fails */
 static uint32_t stride = 1;
 static struct random_source draw;
 static struct pinion_runtime *runtime;
@@ -286,6 +291,19 @@ static void scan_tree(bool must_work, uint32_t direct)
 	pinion_scan_destroy(scan);
 }
 
+/* An enter that fails in passing costs no ring, nor does the probe's. */
+static void check_ring(const struct fault *fault)
+{
+	struct pinion_runtime_info info;
+
+	pinion_runtime_get_info(runtime, &info, sizeof(info));
+	if (fault->kind == FAILING_NOTHING) {
+		uses_ring = info.uses_ring;
+	} else if (fault->kind == FAILING_RING_ENTER) {
+		expect("uses a ring", uses_ring, info.uses_ring);
+	}
+}
+
 /* Returns how many calls failed. */
 static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasting)
 {
@@ -315,12 +333,18 @@ static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasti
 	runtimes_tuning.polled = fault->kind == FAILING_RING_ENTER && stride > 1
 		? PINION_POLLED_NEVER
 		: PINION_POLLED_ALWAYS;
-	failing_arm(fault->kind, nth, fault->error, is_lasting);
+	if (fault->kind == FAILING_RING_ENTER) {
+		failing_arm_stacks(fault->kind, fault->error,
+			stride < SAME_STACK_MAX ? SAME_STACK_MAX / stride : 1);
+	} else {
+		failing_arm(fault->kind, nth, fault->error, is_lasting);
+	}
 	rc = pinion_runtime_create(&config, &runtime);
 	if (must_work || rc == 0) {
 		expect("create", 0, rc);
 	}
 	if (rc == 0) {
+		check_ring(fault);
 		read_one(must_work);
 		scan_tree(must_work, PINION_DIRECT_NEVER);
 		scan_tree(must_work, PINION_DIRECT_ALWAYS);
@@ -345,6 +369,7 @@ static void check_fault(const struct fault *fault, bool is_lasting)
 	size_t threads = runtimes_count_entries("/proc/self/task");
 	uint32_t nth = 1;
 
+	failing_forget_stacks();
 	if (stride > 1) {
 		nth += (uint32_t)random_below(&draw, stride);
 	}
@@ -400,6 +425,24 @@ static void tell_setting(int signal_number)
 	}
 }
 
+/*
+ * Where no thread can be had, the probe asks on the caller's: it leaves no slot
+ * of that thread taken, of which there are 16.
+ */
+static void check_probes(void)
+{
+	struct pin_kernel first;
+	struct pin_kernel later;
+
+	failing_arm(FAILING_THREAD, 1, EAGAIN, true);
+	pin_kernel_probe(&first);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		pin_kernel_probe(&later);
+		expect("features of a later probe", first.features, later.features);
+	}
+	expect("threads refused", 1 + PROBES, failing_disarm());
+}
+
 int main(void)
 {
 	const char *only = getenv("PINION_FAULT");
@@ -414,6 +457,7 @@ int main(void)
 	scratch_enter("nth_call_fails");
 	make_tree();
 	make_ignored();
+	check_probes();
 	for (io_level = PINION_IO_AUTO; io_level <= PINION_IO_FALLBACK; io_level++) {
 		/* First without: what a process sets up once is there then. */
 		live_once(&none, 1, false);
