@@ -46,18 +46,21 @@ static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_requ
 
 /* ---- check ---- */
 
-static inline int check(const struct pinion_request *request)
+/* The request, and its task; one comparison for both. */
+static PIN_INLINE bool is_idle(const struct pinion_request *request)
 {
 	const struct pin_request *private = (const void *)request->private_;
+	uint32_t state = pin_request_state_of(pin_load_acquire_u32(&private->word));
+
+	_Static_assert(PIN_REQUEST_IDLE == 0 && PIN_TASK_IDLE == 0, "what is compared");
+	return (state | pin_task_kind(&request->task)) == 0;
+}
+
+static inline int check(const struct pinion_request *request)
+{
 	int rc = pin_request_check(request);
 
-	if (PIN_UNLIKELY(rc == 0 &&
-		    (pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
-				    PIN_REQUEST_IDLE ||
-			    !pin_task_is_idle(&request->task)))) {
-		rc = -EBUSY;
-	}
-	return rc;
+	return PIN_UNLIKELY(rc == 0 && !is_idle(request)) ? -EBUSY : rc;
 }
 
 /*
@@ -227,8 +230,9 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
 		return -ESHUTDOWN;
 	}
-	rc = check(request);
-	if (PIN_UNLIKELY(rc < 0)) {
+	/* As check() does; which error it is, the refusal finds. */
+	rc = pin_request_check(request);
+	if (PIN_UNLIKELY(rc < 0 || !is_idle(request))) {
 		return refuse_request(worker, request, rc);
 	}
 	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
@@ -243,7 +247,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 static PIN_APART int refuse_request(
 	struct pin_worker *worker, struct pinion_request *request, int rc)
 {
-	return pin_requests_explain(worker->shared, &request, 1, rc);
+	return pin_requests_explain(worker->shared, &request, 1, rc < 0 ? rc : -EBUSY);
 }
 
 /*
