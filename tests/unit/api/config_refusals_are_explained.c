@@ -2,8 +2,9 @@
 /*
  * Goal: a text of the environment that is no value is refused in words that
  * name the variable, the text, and what the field takes: its range, each word,
- * or the form of a list; a long text is cut and not the rest of the message. An
- * arena that cannot be had names the fields that make it large.
+ * or the form of a list; a long text is cut and not the rest of the message. A
+ * field that breaks a rule is refused with its value and the rule. An arena
+ * that cannot be had names the fields that make it large.
  * Method: one mistake after the other, and the message compared.
  */
 #include "runtime/memory/arena.h"
@@ -72,6 +73,48 @@ static void check_lanes(void)
 		runtimes_log);
 }
 
+/* One number of an otherwise sound configuration. */
+static void expect_rule(
+	uint32_t *field, uint32_t value, struct pinion_config *config, const char *words)
+{
+	struct pinion_runtime *runtime = NULL;
+	uint32_t before = *field;
+
+	*field = value;
+	runtimes_log[0] = '\0';
+	expect_number(words, -EINVAL, pinion_runtime_create(config, &runtime));
+	expect_text("rule", words, runtimes_log);
+	*field = before;
+}
+
+static void check_rules(void)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	expect_rule(&config.worker_count, 4097, &config,
+		"worker_count: 4097 is out of range, it must be 0 to 4096\n");
+	expect_rule(&config.buffer_bytes, 65537, &config,
+		"buffer_bytes: 65537 is not a multiple of 4096\n");
+	expect_rule(&config.small_buffer_bytes, 69632, &config,
+		"small_buffer_bytes: 69632 is more than buffer_bytes, 65536\n");
+	expect_rule(&runtimes_tuning.ring_entries, 100, &config,
+		"ring_entries: 100 is not a power of two\n");
+	expect_rule(&runtimes_tuning.queue_tasks, 48, &config,
+		"queue_tasks: 48 is not a power of two\n");
+	expect_rule(&runtimes_tuning.registered_files, 96, &config,
+		"registered_files: 96 is not a power of two\n");
+	expect_rule(&runtimes_tuning.registered_files, 4, &config,
+		"registered_files: 4 is neither 0 nor 8 or more\n");
+	expect_rule(&runtimes_tuning.interval_min, 256, &config,
+		"interval_min: 256 is more than interval_max, 255\n");
+	expect_rule(&runtimes_tuning.injector_batch_min, 65, &config,
+		"injector_batch_min: 65 is more than injector_batch_max, 64\n");
+	runtimes_tuning.stack_bytes = 61440;
+	expect_rule(&config.worker_count, 1, &config,
+		"stack_bytes: 61440 is less than 65536; 0 is the process's default\n");
+}
+
 /* A PiB is more than a process has addresses. */
 static void check_arena(void)
 {
@@ -92,6 +135,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_texts();
 	check_lanes();
+	check_rules();
 	check_arena();
 	return expect_status();
 }

@@ -103,14 +103,21 @@ static void check_no_room(void)
 	struct pinion_runtime *runtime = users_runtime(2, 0);
 	struct pinion_pool_config config;
 	struct pinion_pool *pool = NULL;
+	char words[192];
+	uint64_t needed;
 	uint64_t left;
 
 	/* What the arenas round up to is free, too. */
 	left = runtime->shared.workers[0].arena.bytes -
 		runtime->shared.workers[0].arena.carved_bytes;
-	users_config(&config, 0, 1, (uint32_t)(2 * (left / 8192 + 1)));
+	needed = left / 8192 + 1;
+	users_config(&config, 0, 1, (uint32_t)(2 * needed));
 	expect_number("too many", -ENOMEM, pinion_pool_create(runtime, &config, &pool));
-	users_expect_said("raise pool_bytes of the runtime's configuration");
+	snprintf(words, sizeof(words),
+		"pool: worker 0 has %llu KiB left for pools and would need %llu with headroom; "
+		"raise pool_bytes of the runtime's configuration",
+		(unsigned long long)(left >> 10), (unsigned long long)(needed * 8192 >> 10));
+	users_expect_said(words);
 	expect_true("nothing is written", pool == NULL);
 	expect_number("nothing is cut", (long long)left,
 		(long long)(runtime->shared.workers[0].arena.bytes -

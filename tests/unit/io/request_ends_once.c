@@ -2,7 +2,8 @@
 /*
  * Goal: a request that is cancelled, alone, with all of its file or with all,
  * or whose deadline comes, ends once and as what; from any thread, with and
- * without a ring; a batch starts whole or not at all; each error code of
+ * without a ring; a batch starts whole or not at all, to which timeouts do not
+ * count and requests that wait for their device do; each error code of
  * pinion/request.h is what its cause gives. G2, G4.
  * Hazard that others met: a cancelled request whose buffer is free too soon.
  * Method: reads of a pipe without a writer, timeouts that never come, and a
@@ -11,8 +12,11 @@
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
+#include "runtime/worker/entry.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pinion/limit.h>
 #include <sys/wait.h>
 
 enum {
@@ -206,6 +210,127 @@ static void check_full(void)
 	}
 }
 
+/* ---- what takes room ---- */
+
+static uint32_t free_count(void)
+{
+	const struct pin_ring *ring = &pin_worker_current()->ring;
+
+	return ring->credit - ring->in_flight - ring->cancelling;
+}
+
+static int submit_nops(uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		requests_begin(&ones[i], PINION_OP_NOP);
+		batch[i] = &ones[i].request;
+	}
+	return pinion_request_submit_batch(runtime, &batch[first], count);
+}
+
+static void fill_beside_timeouts(struct tasks_hold *hold)
+{
+	(void)hold;
+	filled_count = FEW + free_count();
+	for (uint32_t i = 0; i < FEW; i++) {
+		batch[i] = never(i, other_file);
+	}
+	for (uint32_t i = FEW; i < filled_count; i++) {
+		requests_begin(&ones[i], PINION_OP_NOP);
+		batch[i] = &ones[i].request;
+	}
+	full_batch_rc = pinion_request_submit_batch(runtime, batch, filled_count);
+	full_rc = submit_nops(filled_count, 1);
+}
+
+static void check_timeouts_take_no_room(void)
+{
+	struct tasks_hold hold = {.prepare = fill_beside_timeouts};
+
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	expect_number("as many as the ring holds, and timeouts", 0, full_batch_rc);
+	expect_number("not one more", -EAGAIN, full_rc);
+	for (uint32_t i = FEW; i < filled_count; i++) {
+		expect_number("result", 0, requests_await(&ones[i]));
+	}
+	for (uint32_t i = 0; i < FEW; i++) {
+		expect_number("cancel", 0, pinion_request_cancel(runtime, &ones[i].request));
+		expect_number("result", -ECANCELED, requests_await(&ones[i]));
+	}
+}
+
+static struct pinion_file written_file;
+
+/* One is all that the device takes; the others will need an entry each. */
+static void fill_beside_waiting(struct tasks_hold *hold)
+{
+	uint32_t room = free_count() - FEW;
+
+	(void)hold;
+	for (uint32_t i = 0; i < FEW; i++) {
+		submit(requests_begin_transfer(
+			&ones[i], PINION_OP_WRITE, &written_file, bytes, 0, sizeof(bytes)));
+	}
+	expect_number("wait for the device", FEW - 1, pin_worker_current()->device_queue.lined_up);
+	full_batch_rc = submit_nops(FEW, room + 1);
+	full_rc = submit_nops(FEW, room);
+	filled_count = FEW + room;
+}
+
+static void check_waiting_take_room(void)
+{
+	struct tasks_hold hold = {.prepare = fill_beside_waiting};
+	struct pinion_limits limits;
+
+	pinion_limits_init(&limits);
+	limits.depth_count = 1;
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	expect_number("one more than there is room for", -EAGAIN, full_batch_rc);
+	expect_number("all that there is room for", 0, full_rc);
+	for (uint32_t i = 0; i < filled_count; i++) {
+		expect_number("result", i < FEW ? sizeof(bytes) : 0, requests_await(&ones[i]));
+	}
+	pinion_limits_init(&limits);
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+}
+
+/* ---- a buffer, by one way and by the other ---- */
+
+static struct pinion_buffer own_buffer;
+
+static void read_into_own(struct tasks_hold *hold)
+{
+	(void)hold;
+	expect_number("buffer", 0, pinion_buffer_acquire(runtime, MANY, &own_buffer));
+	submit(requests_begin_transfer(
+		&ones[0], PINION_OP_READ, &written_file, own_buffer.bytes, 0, MANY));
+}
+
+static void release_own(struct tasks_hold *hold)
+{
+	(void)hold;
+	pinion_buffer_release(runtime, &own_buffer);
+}
+
+/* From its worker, then from outside: each end undoes what its start did. */
+static void check_submitted_again(void)
+{
+	struct tasks_hold hold = {.prepare = read_into_own};
+
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	expect_number("from its worker", MANY, requests_await(&ones[0]));
+	pin_store_release_u32(&ones[0].entered, 0);
+	submit(&ones[0].request);
+	expect_number("from outside", MANY, requests_await(&ones[0]));
+	hold.prepare = release_own;
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+}
+
 static void check_batch(void)
 {
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -294,6 +419,11 @@ static void check(uint32_t io_level)
 	check_deadlines(is_ring);
 	check_posted();
 	check_full();
+	check_timeouts_take_no_room();
+	if (is_ring) {
+		check_waiting_take_room();
+	}
+	check_submitted_again();
 	check_batch();
 	check_child();
 	check_stop(is_ring);
@@ -302,14 +432,21 @@ static void check(uint32_t io_level)
 int main(void)
 {
 	int ends[2];
+	int written;
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
 	*pipe_file = runtimes_plain_file(ends[0]);
 	*other_file = runtimes_plain_file(ends[0]);
+	scratch_enter("request_ends_once");
+	written = open("written", O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+	expect_ready("file", written >= 0 && write(written, bytes, sizeof(bytes)) == sizeof(bytes));
+	expect_number("file", 0, pinion_file_from_fd(&written_file, written, NULL));
 	check(PINION_IO_AUTO);
 	check(PINION_IO_FALLBACK);
 	close(ends[0]);
 	close(ends[1]);
+	pinion_file_close(&written_file);
+	scratch_leave();
 	return expect_status();
 }

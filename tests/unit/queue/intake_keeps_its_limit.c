@@ -10,6 +10,7 @@
  * Method: the workers are held while tasks are queued from outside, in one lane
  * and in all; a worker that overflows its queue many times over; threads that
  * spawn past a small limit while the waiting tasks are counted, in each lane.
+ * How far one check lasts is compared with a sixteenth of the limit.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
@@ -98,6 +99,30 @@ static void check_refusals(void)
 	tasks_await(&done, LIMIT);
 	expect_number("room again for all", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT));
 	end(2 * LIMIT);
+}
+
+/* ---- how far a check lasts ---- */
+
+static void expect_end(const char *what, uint64_t expected, struct pin_queue_limit_view view)
+{
+	struct pin_queue_limit queue_limit;
+	uint64_t waiting = 0;
+
+	pin_queue_limit_init(&queue_limit, 320);
+	expect_true(what, pin_queue_limit_renew(&queue_limit, &view, 3, &waiting));
+	expect_number(what, (long long)expected, (long long)pin_load_relaxed_u64(&queue_limit.end));
+}
+
+/* Counted from outside, a limit's sixteenth fits before the next check. */
+static void check_ends(void)
+{
+	expect_end("a sixteenth of 320", 3 + 20, (struct pin_queue_limit_view){0});
+	expect_end("admitted before", 100 + 3 + 20, (struct pin_queue_limit_view){.admitted = 100});
+	expect_end("less is left", 320, (struct pin_queue_limit_view){.admitted = 310});
+	expect_end("less is left to those outside", 320 - 30,
+		(struct pin_queue_limit_view){.admitted = 270, .pushed_inside = 30});
+	expect_end("what was popped makes room", 310 + 3 + 20,
+		(struct pin_queue_limit_view){.admitted = 310, .popped = 50});
 }
 
 /* ---- each lane by itself ---- */
@@ -473,6 +498,7 @@ static void check_together(enum pinion_lane lane)
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
+	check_ends();
 	check_refusals();
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		check_lanes(i);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a wake is never lost: before, between and after the steps of parking,
- * and a futex sleeper is woken. EX-7.
+ * and a futex sleeper is woken; where it sleeps shows until a waker has come.
+ * EX-7.
  * Method: the state machine with one thread and a host that counts wakes; then
  * rounds of a sleeper and a waker on the real host, where each waits for the
  * other, so that one lost wake hangs the test and trips its watchdog.
  */
+#include "runtime/base/base.h"
 #include "runtime/queue/parker.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
@@ -63,6 +65,28 @@ static void check_steps(void)
 	expect_true("nobody rang it", !pin_parker_finish(&parker));
 }
 
+static void check_places(void)
+{
+	static const enum pin_park_state modes[] = {PIN_PARK_FUTEX, PIN_PARK_RING};
+	struct pin_host host = pin_host_linux;
+	struct pin_parker parker;
+
+	host.futex_wake = count_wake;
+	pin_parker_init(&parker);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(modes); i++) {
+		expect_number("runs", PIN_RUNNING, pin_parker_place(&parker));
+		expect_true("prepares", pin_parker_prepare(&parker, modes[i]));
+		expect_number("sleeps", modes[i], pin_parker_place(&parker));
+		expect_true("is parked", pin_parker_is_parked(&parker));
+		(void)pin_parker_notify(&parker, &host);
+		expect_number("a waker has come", PIN_RUNNING, pin_parker_place(&parker));
+		expect_true("no other needs to", !pin_parker_is_parked(&parker));
+		(void)pin_parker_finish(&parker);
+	}
+	(void)pin_parker_notify(&parker, &host);
+	expect_number("runs, with a token", PIN_RUNNING, pin_parker_place(&parker));
+}
+
 static struct pin_parker shared_parker;
 static struct pin_atomic_u32 asked;    /* rounds the waker has begun */
 static struct pin_atomic_u32 answered; /* rounds the sleeper has seen */
@@ -111,6 +135,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_steps();
+	check_places();
 	check_rounds();
 	return expect_status();
 }

@@ -108,6 +108,8 @@ static void check_gathered(uint32_t io_level)
 		run_starter(submit_and_block, i % WORKERS);
 		tasks_await(&has_ended, i + 1);
 	}
+	expect_true("counted as stolen",
+		runtimes_counters(runtime).tasks_stolen >= (uint64_t)ROUNDS * BATCH);
 	runtimes_finish(runtime, ROUNDS * BATCH);
 }
 
