@@ -230,7 +230,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
 		return -ESHUTDOWN;
 	}
-	/* As check() does; which error it is, the refusal finds. */
+	/* The same as check(); refuse_request() finds the error. */
 	rc = pin_request_check(request);
 	if (PIN_UNLIKELY(rc < 0 || !is_idle(request))) {
 		return refuse_request(worker, request, rc);

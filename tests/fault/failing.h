@@ -39,7 +39,7 @@ enum failing_kind {
 /* While there is one thread. `error` is positive. */
 void failing_arm(enum failing_kind kind, uint32_t nth, int error, bool is_lasting);
 /*
- * One call, too. Calls are told apart by their stacks, and each time the next
+ * One call, too. Their stacks distinguish calls, and each time the next
  * of a stack fails, after the first the second, until `limit` of it have; a
  * call that is made over and over fails often enough by that. Stacks are
  * remembered until they are forgotten.

@@ -27,7 +27,7 @@ static struct {
 	alignas(4096) uint8_t bytes[HEAP_BYTES];
 	size_t used;
 	uint32_t block_count;
-	size_t freed_start; /* all freed blocks lie between these two */
+	size_t freed_start; /* every freed block is between these two */
 	size_t freed_end;
 	struct block blocks[BLOCKS_MAX];
 } heap;
