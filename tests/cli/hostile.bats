@@ -300,6 +300,8 @@ goes_on() {
 	for space in 30000 60000 100000; do
 		status=0
 		(ulimit -v $space && exec "$PINION" scan file) >out 2>err || status=$?
+		# Rules that are compiled already may fit.
+		[ $status != 0 ] || [ $space = 30000 ] || continue
 		expect 2
 		grep -qF "\`ulimit -v\` $space" err
 		! grep "loses matches" err

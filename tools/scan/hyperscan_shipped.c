@@ -28,28 +28,41 @@ static bool is_same_library(const struct hyperscan_target *target)
 		strcmp(hyperscan_shipped.version, target->version) == 0;
 }
 
-static bool is_same_list(const struct hyperscan_list *list)
+static bool is_same_list(
+	const struct hyperscan_list *list, const struct hyperscan_shipped_list *shipped)
 {
-	if (list->count != hyperscan_shipped.rule_count || list->mode != hyperscan_shipped.mode) {
+	if (list->count != shipped->count || list->mode != shipped->mode) {
 		return false;
 	}
 	for (unsigned i = 0; i < list->count; i++) {
-		if (list->ids[i] != i || list->flags[i] != hyperscan_shipped.flags ||
-			strcmp(list->expressions[i], hyperscan_shipped.rules[i].expression) != 0) {
+		if (list->ids[i] != i || list->flags[i] != shipped->flags ||
+			strcmp(list->expressions[i], shipped->expressions[i]) != 0) {
 			return false;
 		}
 	}
 	return true;
 }
 
+static const struct hyperscan_shipped_list *find_list(const struct hyperscan_list *list)
+{
+	for (unsigned i = 0; i < hyperscan_shipped.list_count; i++) {
+		if (is_same_list(list, &hyperscan_shipped.lists[i])) {
+			return &hyperscan_shipped.lists[i];
+		}
+	}
+	return NULL;
+}
+
 hs_database_t *hyperscan_shipped_find(
 	const struct hyperscan_list *list, const struct hyperscan_target *target)
 {
-	if (!is_same_library(target) || !is_same_list(list)) {
+	const struct hyperscan_shipped_list *found = find_list(list);
+
+	if (!is_same_library(target) || found == NULL) {
 		return NULL;
 	}
-	for (unsigned i = 0; i < hyperscan_shipped.database_count; i++) {
-		const struct hyperscan_shipped_database *shipped = &hyperscan_shipped.databases[i];
+	for (unsigned i = 0; i < found->database_count; i++) {
+		const struct hyperscan_shipped_database *shipped = &found->databases[i];
 		hs_database_t *database = NULL;
 
 		/* The library checks version, processor and a checksum. */

@@ -3,10 +3,11 @@
  * Databases and widths of the built-in rules that are part of the program, so
  * that a scan with those rules starts without compiling them (some 100 ms).
  *
- * tools/scan/ship_rules.c compiles them while the program is built, once for
- * each kind of processor. They are used if the library is the one they were
- * compiled with and the processor one of those; if not, a scan compiles the
- * rules as it does any others.
+ * tools/scan/ship_rules.c compiles them while the program is built, and with
+ * them the patterns of the test of the library, once for each kind of
+ * processor. They are used if the library is the one they were compiled with
+ * and the processor one of those; if not, a scan compiles the rules as it does
+ * any others.
  */
 #ifndef PINION_TOOLS_SCAN_HYPERSCAN_SHIPPED_H
 #define PINION_TOOLS_SCAN_HYPERSCAN_SHIPPED_H
@@ -63,18 +64,27 @@ struct hyperscan_shipped_database {
 	size_t size;
 };
 
+/* Expressions of the same flags, numbered from 0. */
+struct hyperscan_shipped_list {
+	const char *const *expressions;
+	unsigned count;
+	unsigned flags;
+	unsigned mode;
+	const struct hyperscan_shipped_database *databases;
+	unsigned database_count;
+};
+
 /*
- * All rules are bounded, have the same flags and are numbered from 0, so one
- * database of the mode for blocks is all that the list needs.
+ * The first list are the built-in rules: all are bounded, so one database of
+ * the mode for blocks is all that they need. The others are the sets of
+ * selftest.h, each as blocks and as a stream.
  */
 struct hyperscan_shipped {
 	const char *version; /* NULL: nothing is shipped */
-	unsigned flags;
-	unsigned mode;
 	const struct hyperscan_shipped_rule *rules;
 	unsigned rule_count;
-	const struct hyperscan_shipped_database *databases;
-	unsigned database_count;
+	const struct hyperscan_shipped_list *lists;
+	unsigned list_count;
 };
 
 extern const struct hyperscan_shipped hyperscan_shipped;

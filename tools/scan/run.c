@@ -60,6 +60,7 @@ struct scan_worker {
  * already reads: only a line of its output waits until the test has passed.
  */
 struct library_test {
+	bool compiles;	  /* some rules are not compiled already */
 	char reason[320]; /* why the library that searches cannot be trusted */
 	struct meanwhile running;
 	pthread_mutex_t lock; /* of the end of `running` */
@@ -99,7 +100,7 @@ static int test_library(void *arg)
 {
 	struct library_test *test = arg;
 
-	return selftest_library(test->reason, sizeof(test->reason));
+	return selftest_library(test->compiles, test->reason, sizeof(test->reason));
 }
 
 /* Only where the library searches. */
@@ -109,6 +110,8 @@ static void begin_test(struct scan_job *job, const struct matcher_ops *matcher)
 		job->test.has_ended = true;
 		return;
 	}
+	job->test.compiles =
+		job->options->patterns.expression_count + job->options->patterns.file_count > 0;
 	meanwhile_begin(&job->test.running, test_library, &job->test);
 }
 

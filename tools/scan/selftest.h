@@ -40,8 +40,19 @@ struct selftest_ops {
  */
 int selftest_run(const struct selftest_ops *ops, char *reason, size_t reason_bytes);
 
-/* Tests the library this program is linked with; 0 when it has none. */
-int selftest_library(char *reason, size_t reason_bytes);
+/*
+ * The patterns that are searched for together, of the set of that number from
+ * 0; returns how many, 0: there is no such set.
+ */
+size_t selftest_set(size_t index, const char *out_expressions[SELFTEST_PATTERNS_MAX]);
+
+/*
+ * Tests the library this program is linked with; 0 when it has none. `compiles`
+ * says that the scan will compile rules. If it will not, the patterns of the
+ * test as well are those compiled when the program was built, where there are
+ * such.
+ */
+int selftest_library(bool compiles, char *reason, size_t reason_bytes);
 
 /* The library itself; NULL when the program has none. */
 const struct selftest_ops *selftest_library_ops(void);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs while the program is built: compiles the built-in rules for each kind
- * of processor and prints them as the table of hyperscan_shipped.h. Prints an
- * empty one, and a line to stderr, where that cannot be done: a scan then
- * compiles the rules each time it starts.
+ * Runs while the program is built: compiles the built-in rules, and the
+ * patterns of selftest.h, for each kind of processor and prints them as the
+ * table of hyperscan_shipped.h. Prints an empty one, and a line to stderr,
+ * where that cannot be done: a scan then compiles them each time it starts.
  */
 #if defined(HAVE_HYPERSCAN)
 
 #include "tools/scan/hyperscan_shipped.h"
 #include "tools/scan/hyperscan_starts.h"
 #include "tools/scan/matcher.h"
+#include "tools/scan/selftest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RULES_MAX = 1024, TARGETS_MAX = 4, BYTES_A_LINE = 24 };
+enum { RULES_MAX = 1024, TARGETS_MAX = 4, BYTES_A_LINE = 24, NAME_BYTES = 32 };
 
 static const char *expressions[RULES_MAX];
 static unsigned flags[RULES_MAX];
@@ -77,9 +78,9 @@ static bool fill(const struct rule_builtin *rules, uint32_t count)
 	return true;
 }
 
-static void print_bytes(unsigned number, const char *bytes, size_t size)
+static void print_bytes(const char *list, unsigned number, const char *bytes, size_t size)
 {
-	printf("static const unsigned char database_%u[] = {", number);
+	printf("static const unsigned char database_%s_%u[] = {", list, number);
 	for (size_t i = 0; i < size; i++) {
 		printf("%s%u,", i % BYTES_A_LINE == 0 ? "\n\t" : "", (unsigned char)bytes[i]);
 	}
@@ -87,19 +88,20 @@ static void print_bytes(unsigned number, const char *bytes, size_t size)
 }
 
 /* Compiles and prints one database. */
-static bool print_database(unsigned number, unsigned long long cpu_features, uint32_t count)
+static bool print_database(const struct hyperscan_list *list, const char *name, unsigned number,
+	unsigned long long cpu_features)
 {
 	hs_platform_info_t platform = {.cpu_features = cpu_features};
 	hs_database_t *database = NULL;
 	hs_compile_error_t *error = NULL;
 	char *bytes = NULL;
 	size_t size = 0;
-	bool is_ok = hs_compile_multi(expressions, flags, ids, count, HS_MODE_BLOCK, &platform,
-			     &database, &error) == HS_SUCCESS &&
+	bool is_ok = hs_compile_multi(list->expressions, list->flags, list->ids, list->count,
+			     list->mode, &platform, &database, &error) == HS_SUCCESS &&
 		hs_serialize_database(database, &bytes, &size) == HS_SUCCESS;
 
 	if (is_ok) {
-		print_bytes(number, bytes, size);
+		print_bytes(name, number, bytes, size);
 	} else {
 		fprintf(stderr, "no database for a processor with features %llx: %s\n",
 			cpu_features, error != NULL ? error->message : "no memory");
@@ -120,7 +122,38 @@ static void print_string(const char *text)
 	putchar('"');
 }
 
-static void print_table(const unsigned long long *features, unsigned target_count, uint32_t count)
+/* Its databases and what they are of, as tables of that name. */
+static bool print_list(const struct hyperscan_list *list, const char *name,
+	const unsigned long long *features, unsigned target_count)
+{
+	for (unsigned i = 0; i < target_count; i++) {
+		if (!print_database(list, name, i, features[i])) {
+			return false;
+		}
+	}
+	printf("static const char *const expressions_%s[] = {\n", name);
+	for (unsigned i = 0; i < list->count; i++) {
+		printf("\t");
+		print_string(list->expressions[i]);
+		printf(",\n");
+	}
+	printf("};\n\nstatic const struct hyperscan_shipped_database databases_%s[] = {\n", name);
+	for (unsigned i = 0; i < target_count; i++) {
+		printf("\t{%lluULL, database_%s_%u, sizeof(database_%s_%u)},\n", features[i], name,
+			i, name, i);
+	}
+	printf("};\n\n");
+	return true;
+}
+
+/* A row of the table of lists. */
+static void print_row(const char *name, const struct hyperscan_list *list, unsigned target_count)
+{
+	printf("\t{expressions_%s, %u, %u, %u, databases_%s, %u},\n", name, list->count,
+		list->flags[0], list->mode, name, target_count);
+}
+
+static void print_rules(uint32_t count)
 {
 	printf("static const struct hyperscan_shipped_rule shipped_rules[] = {\n");
 	for (uint32_t i = 0; i < count; i++) {
@@ -128,16 +161,52 @@ static void print_table(const unsigned long long *features, unsigned target_coun
 		print_string(expressions[i]);
 		printf(", {%u, %u}},\n", widths[i].min, widths[i].max);
 	}
-	printf("};\n\nstatic const struct hyperscan_shipped_database shipped_databases[] = {\n");
-	for (unsigned i = 0; i < target_count; i++) {
-		printf("\t{%lluULL, database_%u, sizeof(database_%u)},\n", features[i], i, i);
+	printf("};\n\n");
+}
+
+/* The list of that number: the rules, or a set of the test in one mode. */
+static bool fill_list(unsigned number, uint32_t rule_count, struct hyperscan_list *out_list,
+	char out_name[NAME_BYTES])
+{
+	static const char *set[SELFTEST_PATTERNS_MAX];
+	static unsigned no_flags[SELFTEST_PATTERNS_MAX];
+	size_t index = number == 0 ? 0 : (number - 1) / 2;
+
+	if (number == 0) {
+		*out_list =
+			(struct hyperscan_list){expressions, flags, ids, rule_count, HS_MODE_BLOCK};
+		snprintf(out_name, NAME_BYTES, "rules");
+		return true;
+	}
+	*out_list = (struct hyperscan_list){set, no_flags, ids, (unsigned)selftest_set(index, set),
+		number % 2 == 1 ? HS_MODE_BLOCK : HS_MODE_STREAM};
+	snprintf(out_name, NAME_BYTES, "%s_%zu", number % 2 == 1 ? "block" : "stream", index);
+	return out_list->count > 0;
+}
+
+static bool print_all(
+	const unsigned long long *features, unsigned target_count, uint32_t rule_count)
+{
+	struct hyperscan_list list;
+	char name[NAME_BYTES];
+	unsigned count = 0;
+
+	for (; fill_list(count, rule_count, &list, name); count++) {
+		if (!print_list(&list, name, features, target_count)) {
+			return false;
+		}
+	}
+	print_rules(rule_count);
+	printf("static const struct hyperscan_shipped_list shipped_lists[] = {\n");
+	for (unsigned i = 0; i < count && fill_list(i, rule_count, &list, name); i++) {
+		print_row(name, &list, target_count);
 	}
 	printf("};\n\nconst struct hyperscan_shipped hyperscan_shipped = {\n\t.version = ");
 	print_string(hs_version());
-	printf(",\n\t.flags = %u,\n\t.mode = %u,\n\t.rules = shipped_rules,\n"
-	       "\t.rule_count = %" PRIu32 ",\n\t.databases = shipped_databases,\n"
-	       "\t.database_count = %u,\n};\n",
-		(unsigned)HYPERSCAN_FLAGS, (unsigned)HS_MODE_BLOCK, count, target_count);
+	printf(",\n\t.rules = shipped_rules,\n\t.rule_count = %" PRIu32
+	       ",\n\t.lists = shipped_lists,\n\t.list_count = %u,\n};\n",
+		rule_count, count);
+	return true;
 }
 
 int main(void)
@@ -148,12 +217,7 @@ int main(void)
 	const struct rule_builtin *rules = rules_builtin(&count);
 	bool is_ok = target_count > 0 && count <= RULES_MAX && fill(rules, count);
 
-	for (unsigned i = 0; i < target_count && is_ok; i++) {
-		is_ok = print_database(i, features[i], count);
-	}
-	if (is_ok) {
-		print_table(features, target_count, count);
-	} else {
+	if (!is_ok || !print_all(features, target_count, count)) {
 		fprintf(stderr, "the built-in rules are compiled at each start\n");
 		printf("const struct hyperscan_shipped hyperscan_shipped;\n");
 	}

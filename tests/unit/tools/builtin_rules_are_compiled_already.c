@@ -13,6 +13,7 @@
 #include "tools/scan/hyperscan_shipped.h"
 #include "tools/scan/hyperscan_starts.h"
 #include "tools/scan/matcher.h"
+#include "tools/scan/selftest.h"
 
 #if defined(HAVE_HYPERSCAN)
 
@@ -254,6 +255,24 @@ static void check_others(void)
 		!hyperscan_shipped_measure(expressions[count - 1], &here, &widths));
 }
 
+/* Nor does the test of the library compile, unless the scan will. */
+static void check_selftest(void)
+{
+	const char *expressions[SELFTEST_PATTERNS_MAX];
+	char reason[320];
+	unsigned sets = 0;
+
+	while (selftest_set(sets, expressions) > 0) {
+		sets++;
+	}
+	expect_number("sets of the test", 8, sets);
+	compile_count = 0;
+	expect_number("shipped", 0, selftest_library(false, reason, sizeof(reason)));
+	expect_number("compiled for it", 0, compile_count);
+	expect_number("anew", 0, selftest_library(true, reason, sizeof(reason)));
+	expect_number("blocks and streams are compiled", 2 * sets, compile_count);
+}
+
 int main(void)
 {
 	struct set shipped = {0};
@@ -274,6 +293,7 @@ int main(void)
 	set_end(&shipped);
 	set_end(&anew);
 	check_others();
+	check_selftest();
 	return expect_status();
 }
 
