@@ -140,6 +140,7 @@ int main(int argc, char **argv)
 	}
 	pinion_file_options_init(&options);
 	options.flags = PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE;
+	options.direct = PINION_DIRECT_NEVER; /* records are not aligned */
 	rc = pinion_file_open_with(&log->file, argv[1], &options);
 	if (rc < 0) {
 		return fail(argv[1], rc);

@@ -19,7 +19,9 @@ enum pinion_direct {
 	/*
 	 * Past the cache unless the file's data is already in it: O_DIRECT on
 	 * cached data is several times slower than reading the cache. An empty
-	 * file is written through the cache.
+	 * file is written through the cache. So the state of the cache at the
+	 * open decides whether requests have to be aligned: NEVER if yours are
+	 * not.
 	 */
 	PINION_DIRECT_AUTO = 0,
 	PINION_DIRECT_ALWAYS = 1, /* wherever the file system allows it */
@@ -238,7 +240,8 @@ PINION_API int pinion_file_node(const struct pinion_file *file);
 PINION_API int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes);
 
 /*
- * Closes the file; a file that never opened (fd < 0) is accepted.
+ * Closes the file; a file whose open failed (fd < 0) is accepted. A struct that
+ * no open has seen needs `.fd = -1` for that: 0 is a descriptor.
  *
  * Requests on it have to be over, since the number of its descriptor may soon
  * be another file's. A file that was open for reading alone and was read often

@@ -38,7 +38,8 @@ enum pinion_op {
 	PINION_OP_ALLOCATE = 4,
 	/*
 	 * path, options, file: as pinion_file_open_with(), which fills `file`;
-	 * NULL options: for reading. Paths are shorter than PATH_MAX. 0.
+	 * NULL options: for reading. Paths are shorter than PATH_MAX. 0. If it
+	 * fails once it is submitted, `file->fd` is -1.
 	 */
 	PINION_OP_OPEN = 5,
 	/*

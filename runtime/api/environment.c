@@ -25,13 +25,17 @@ enum {
 
 /* Read by others than pinion_config_from_env(). */
 static const char *const others[] = {
-	"PINION_CORPUS",	     /* the tests */
 	"PINION_THREAD_POOL_HIGH",   /* api/thread_pool.c */
 	"PINION_THREAD_POOL_LOW",    /* api/thread_pool.c */
 	"PINION_THREAD_POOL_MEDIUM", /* api/thread_pool.c */
-	"PINION_FAULT",		     /* the tests */
 	"PINION_LOG",		     /* the command */
-	"PINION_NO_APT",	     /* bootstrap */
+};
+
+/* Never the nearest: users do not know them. */
+static const char *const internal[] = {
+	"PINION_CORPUS", /* the tests */
+	"PINION_FAULT",	 /* the tests */
+	"PINION_NO_APT", /* bootstrap */
 };
 
 static const char prefix[] = "PINION_";
@@ -78,13 +82,15 @@ static uint32_t distance(const char *text, size_t length, const char *name)
 
 /*
  * A name that begins with the whole text is nearer than a name in which two
- * letters differ: PINION_IO means PINION_IO_LEVEL rather than PINION_LOG.
+ * letters differ: PINION_IO means PINION_IO_LEVEL rather than PINION_LOG. The
+ * same holds without a plural's S: PINION_WORKERS means PINION_WORKER_COUNT.
  */
 static uint32_t steps(const char *text, size_t length, const char *name)
 {
 	uint32_t away = STEPS_A_LETTER * distance(text, length, name);
+	size_t stem = length - (length > 0 && text[length - 1] == 'S');
 
-	return strncmp(text, name, length) == 0 ? least(away, STEPS_TO_BEGINNING) : away;
+	return strncmp(text, name, stem) == 0 ? least(away, STEPS_TO_BEGINNING) : away;
 }
 
 struct nearest {
@@ -103,6 +109,16 @@ static void look_among(struct nearest *nearest, const char *text, size_t length,
 		}
 	}
 	PIN_DCHECK(nearest->name != NULL || count == 0);
+}
+
+static bool is_internal(const char *text, size_t length)
+{
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(internal); i++) {
+		if (strlen(internal[i]) == length && strncmp(text, internal[i], length) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -125,7 +141,7 @@ void pin_environment_warn(const struct pin_log *log, const char *const *names, s
 		look_among(&nearest, *entry, length, names, count);
 		look_among(&nearest, *entry, length, others, PIN_ARRAY_COUNT(others));
 		PIN_DCHECK(nearest.name != NULL);
-		if (nearest.distance != 0) {
+		if (nearest.distance != 0 && !is_internal(*entry, length)) {
 			pin_log(log, PINION_LOG_WARN,
 				"%.*s: no variable of that name is read; the nearest is %s",
 				(int)least((uint32_t)length, NAME_MAX_BYTES), *entry, nearest.name);

@@ -167,10 +167,15 @@ static PIN_INLINE void hand_over(
 		hand_to_any(taker, request);
 		return;
 	}
-	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
-		private->run = request->task.run;
-		private->devices = &worker->devices;
-		request->task.run = look_at_file;
+	if (pin_request_has(request, PIN_OP_OPENS)) {
+		if (request->result >= 0) {
+			private->run = request->task.run;
+			private->devices = &worker->devices;
+			request->task.run = look_at_file;
+		} else {
+			/* For callers who close it all the same. */
+			request->file->fd = -1;
+		}
 	}
 	if (PIN_UNLIKELY(taker != worker)) {
 		hand_back(worker, taker, request);
@@ -279,9 +284,12 @@ static int run_landed(struct pinion_task *task)
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
 
-	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
-		private->devices = &pin_worker_current()->devices;
-		return look_at_file(task);
+	if (pin_request_has(request, PIN_OP_OPENS)) {
+		if (request->result >= 0) {
+			private->devices = &pin_worker_current()->devices;
+			return look_at_file(task);
+		}
+		request->file->fd = -1;
 	}
 	PIN_DCHECK(private->run != NULL && private->run != run_landed);
 	task->run = private->run;

@@ -250,6 +250,9 @@ static bool parse_line(struct checklist *list, struct checklist_entry *entry, ch
 	for (uint32_t i = 0; i < DIGEST_COUNT; i++) {
 		char *path = skip_tag(text, digest_algorithms[i].tag);
 
+		if (path == NULL && i == DIGEST_SHA256) {
+			path = skip_tag(text, "SHA2-256"); /* OpenSSL 3 */
+		}
 		if (path != NULL) {
 			entry->algorithm = &digest_algorithms[i];
 			return (list->only == NULL || list->only == entry->algorithm) &&

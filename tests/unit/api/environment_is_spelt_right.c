@@ -25,6 +25,8 @@ static const struct spelling spellings[] = {
 	{"PINION_IOLEVEL=ring", "PINION_IO_LEVEL"},
 	{"PINION_IO=ring", "the nearest is PINION_IO_LEVEL"},
 	{"PINION_LO=debug", "the nearest is PINION_LOG"},
+	{"PINION_WORKERS=2", "the nearest is PINION_WORKER_COUNT"},
+	{"PINION_BUFFERS=2", "the nearest is PINION_BUFFER_"},
 	{"PINION_SEEDS=1", "PINION_SEED"},
 	{"PINION_LANE=hnl", "PINION_LANES"},
 	{"PINION_THREAD_POOL_MIDDLE=1", "PINION_THREAD_POOL_MEDIUM"},
@@ -41,6 +43,8 @@ static const struct spelling spellings[] = {
 	{"PINION_LOG=debug", NULL},
 	{"PINION_MODEL_CASE=robbed", NULL},
 	{"PINION_FAULT=mmap", NULL},
+	{"PINION_CORPUS=dir", NULL},
+	{"PINION_NO_APT=1", NULL},
 	{"PINIONS=1", NULL},
 	{"OTHER_PINION_WORKER=1", NULL},
 };

@@ -65,28 +65,31 @@ static void check_request(struct pinion_runtime *runtime, const char *path, uint
 {
 	struct pinion_file_options options;
 	struct pinion_file called;
-	struct pinion_file opened = {.fd = -1};
+	struct pinion_file opened = {0}; /* 0: a descriptor that it must not keep */
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, PINION_OP_OPEN);
+	int rc;
 
 	pinion_file_options_init(&options);
 	options.flags = flags;
 	request->file = &opened;
 	request->path = path;
 	request->options = &options;
-	expect_number(path, pinion_file_open_with(&called, path, &options),
-		(long long)requests_do(runtime, &one));
+	rc = pinion_file_open_with(&called, path, &options);
+	expect_number(path, rc, (long long)requests_do(runtime, &one));
+	expect_true("a file that has not opened has no descriptor", (opened.fd < 0) == (rc < 0));
 	pinion_file_close(&called);
 	pinion_file_close(&opened);
 }
 
-static void check_requests(uint32_t io_level)
+static void check_requests(uint32_t io_level, uint32_t ring_sharing)
 {
 	static const char *const paths[] = {"plain", "fifo", "socket", "/dev/null", "missing", "."};
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, io_level);
+	runtimes_tuning.ring_sharing = ring_sharing;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		check_request(runtime, paths[i], PINION_FILE_READ);
@@ -134,8 +137,9 @@ int main(void)
 	expect_number("direct of 3", -EINVAL, pinion_file_open(&file, "plain", 3));
 	expect_number("descriptors", (long long)descriptors,
 		(long long)runtimes_count_entries("/proc/self/fd"));
-	check_requests(PINION_IO_AUTO);
-	check_requests(PINION_IO_FALLBACK);
+	check_requests(PINION_IO_AUTO, PINION_RING_OWN);
+	check_requests(PINION_IO_AUTO, PINION_RING_SHARED);
+	check_requests(PINION_IO_FALLBACK, PINION_RING_OWN);
 	expect_number("descriptors after requests", (long long)descriptors,
 		(long long)runtimes_count_entries("/proc/self/fd"));
 	free(deep);

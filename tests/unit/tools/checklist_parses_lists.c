@@ -89,6 +89,7 @@ int main(void)
 		{SHA "  a\\nb", DIGEST_SHA256, "a\\nb"},
 		{"SHA256 (a) = " SHA, DIGEST_SHA256, "a"},
 		{"SHA256(a)= " SHA, DIGEST_SHA256, "a"},
+		{"SHA2-256(a)= " SHA, DIGEST_SHA256, "a"},
 		{"SHA256 (a) = b) = " SHA, DIGEST_SHA256, "a) = b"},
 		{"\\SHA256 (a\\nb) = " SHA, DIGEST_SHA256, "a\nb"},
 		{"SHA256 (a) = " SHA "\r", DIGEST_SHA256, "a"},
