@@ -99,12 +99,15 @@ enum pinion_bind {
 enum pinion_queue_order {
 	/*
 	 * Oldest first, after the task spawned last (`lifo_polls`); others
-	 * steal the older half.
+	 * steal the older half. After the queue was full (`queue_tasks`) newest
+	 * first until a quarter is left, so that trees of tasks stay narrow,
+	 * with the oldest in between, one in 1024 at least. The last part needs
+	 * membarrier(2).
 	 */
 	PINION_QUEUE_FIFO = 0,
 	/*
 	 * Newest first; others steal the oldest, one at a time. For trees of
-	 * tasks (fork and join), whose breadth would overflow the queue.
+	 * tasks (fork and join) of which as few as can be are to exist at once.
 	 */
 	PINION_QUEUE_LIFO = 1,
 };

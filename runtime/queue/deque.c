@@ -27,6 +27,10 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 	deque->room_end = capacity;
 	pin_deque_set_mark(deque, UINT32_MAX);
 	deque->calm_count = 0;
+	deque->newest_at = 0;
+	deque->newest_row = 0;
+	deque->newest_count = 0;
+	deque->takes_newest = order == PIN_DEQUE_LIFO;
 	deque->is_held = false;
 	deque->slots = slots;
 	deque->host = NULL;
@@ -96,7 +100,7 @@ static void end_hold(struct pin_deque *from, uint64_t head)
 	PIN_DCHECK(pin_deque_is_held(head));
 	pin_store_relaxed_u32(&from->is_asked, 1); /* [DEQUE-4] */
 	if (!from->host->fence_all() ||
-		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] */
+		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] [DEQUE-6] */
 		return;
 	}
 	/* Relaxed: it does not change. */
@@ -127,6 +131,104 @@ static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count
 	pin_store_relaxed_u32(&deque->own_first, first + count);
 }
 
+/* ---- depth first ---- */
+
+void pin_deque_go_deep(struct pin_deque *deque)
+{
+	PIN_DCHECK(deque->order == PIN_DEQUE_FIFO || deque->takes_newest);
+	if (deque->host != NULL && pin_deque_count_known(deque) > pin_deque_deep_end(deque)) {
+		deque->takes_newest = true;
+	}
+}
+
+/* Whether enough are left, from `first` to `tail`; else depth first ends. */
+static bool is_deep_enough(struct pin_deque *deque, uint32_t first, uint32_t tail)
+{
+	deque->takes_newest = tail - first > pin_deque_deep_end(deque);
+	return deque->takes_newest;
+}
+
+/*
+ * Takes the oldest and begins a hold, in one step: [DEQUE-6]. NULL: a thief is
+ * about, or thieves have taken most.
+ */
+static struct pin_link *begin_deep_hold(struct pin_deque *deque, uint32_t tail)
+{
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+	uint32_t first = pin_deque_first_of(head);
+
+	PIN_DCHECK(!pin_deque_is_held(head));
+	if (pin_deque_kept_of(head) != first || !is_deep_enough(deque, first, tail)) {
+		return NULL;
+	}
+	/* Relaxed, both: what follows has all orders. */
+	pin_store_relaxed_u32(&deque->own_first, first + 1);
+	pin_store_relaxed_u32(&deque->is_asked, PIN_DEQUE_DEEP); /* [DEQUE-5] */
+	deque->is_held = pin_cas_seq_cst_u64(
+		&deque->head, &head, pin_deque_held_head(first + 1)); /* [DEQUE-5] [DEQUE-6] */
+	if (!deque->is_held) {
+		/* Relaxed: for the owner's own pops. */
+		pin_store_relaxed_u32(&deque->is_asked, 1);
+		return NULL;
+	}
+	deque->newest_at = tail;
+	deque->newest_count = 0;
+	return pin_deque_read_slot(deque, first);
+}
+
+/* Whether the oldest has its turn, rather than the newest, at `place`. */
+static bool is_oldest_due(struct pin_deque *deque, uint32_t place)
+{
+	/* Fewer than at the last one: that has put none in its place. */
+	bool has_ended = (int32_t)(place - deque->newest_at) < 0;
+
+	deque->newest_row = has_ended ? 0 : deque->newest_row + 1;
+	deque->newest_at = place;
+	deque->newest_count++;
+	return deque->newest_row >= PIN_DEQUE_NEWEST_ROW ||
+		deque->newest_count >= PIN_DEQUE_NEWEST_MAX;
+}
+
+/* In a hold that no thief has asked to end: from the end that has its turn. */
+static struct pin_link *take_deep(struct pin_deque *deque, uint32_t first, uint32_t tail)
+{
+	if (is_oldest_due(deque, tail - 1)) {
+		deque->newest_row = 0;
+		deque->newest_count = 0;
+		pin_store_relaxed_u32(&deque->own_first, first + 1);
+		return pin_deque_read_slot(deque, first);
+	}
+	/* As pin_deque_settle(): the end of the room has not moved. */
+	deque->pause_at -= deque->pause_at == deque->mark ? 1 : 0;
+	deque->mark--;
+	pin_store_relaxed_u32(&deque->tail, tail - 1);
+	return pin_deque_read_slot(deque, tail - 1);
+}
+
+/* NULL: it has come to the end of that, or a thief is about. */
+static struct pin_link *pop_deep(struct pin_deque *deque)
+{
+	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	struct pin_link *link = NULL;
+
+	PIN_DCHECK(deque->host != NULL);
+	if (!is_deep_enough(deque, first, tail)) {
+		return NULL;
+	}
+	if (!deque->is_held) {
+		return begin_deep_hold(deque, tail);
+	}
+	pin_store_relaxed_u32(&deque->is_popping, 1); /* [DEQUE-4] */
+	pin_fence_light();
+	/* Else it is asked, or still in a hold of the other kind. */
+	if (PIN_LIKELY(pin_load_relaxed_u32(&deque->is_asked) == PIN_DEQUE_DEEP)) { /* [DEQUE-4] */
+		link = take_deep(deque, first, tail);
+	}
+	pin_store_release_u32(&deque->is_popping, 0); /* [DEQUE-4] [DEQUE-6] */
+	return link;
+}
+
 /*
  * The FIFO pop while thieves are about: one compare-and-swap. After enough pops
  * without a theft the owner reserves the head and pops by plain stores.
@@ -134,10 +236,17 @@ static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count
 struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	struct pin_link *link;
 	uint32_t first;
 	uint64_t head;
 
 	PIN_DCHECK(deque->order == PIN_DEQUE_FIFO);
+	if (deque->takes_newest) {
+		link = pop_deep(deque);
+		if (link != NULL) {
+			return link;
+		}
+	}
 	leave_hold(deque);
 	head = pin_load_relaxed_u64(&deque->head);
 	do {
@@ -198,7 +307,8 @@ static bool claim_single(struct pin_deque *from, uint64_t head)
 	uint32_t next = pin_deque_first_of(head) + 1;
 	PIN_DCHECK(pin_deque_kept_of(head) + 1 == next);
 
-	return pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(next, next));
+	return pin_cas_seq_cst_u64(
+		&from->head, &head, pin_deque_head_of(next, next)); /* [DEQUE-6] */
 }
 
 /*
@@ -223,7 +333,7 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 		head = pin_load_acquire_u64(&from->head);
 	}
 	first = pin_deque_first_of(head);
-	tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
+	tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] [DEQUE-6] */
 	count = tail - first;
 	/*
 	 * Another has claimed, or it is held again; and the positions do not
@@ -241,7 +351,8 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 	if (count > room + 1) {
 		count = room + 1;
 	}
-	if (!pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first + count))) {
+	if (!pin_cas_seq_cst_u64(
+		    &from->head, &head, pin_deque_head_of(first, first + count))) { /* [DEQUE-6] */
 		return 0;
 	}
 	for (uint32_t i = 1; i < count; i++) {

@@ -41,6 +41,14 @@
  * go away come again and find it ended, as the owner's next pop sees that it is
  * asked.
  *
+ * Depth first. A tree of tasks that is taken oldest first becomes as broad as
+ * the tree is, far beyond this queue. So in FIFO order, too, an owner who has
+ * found its queue full takes the newest from then on, until a quarter is left;
+ * and now and then the oldest, so that a task with `n` before it waits for 1024
+ * times `n` + 1 pops at most. It takes from its end in a hold only, so that no
+ * thief has a claim meanwhile; each such hold begins by taking the oldest. To a
+ * pop the head looks as if a thief had asked, so that it costs others nothing.
+ *
  * Progress: push and pop are wait-free for the owner but for thieves that win
  * against its claim, each of which takes something; steal never waits.
  * Odd window: an owner that loses its CPU between the two stores of a pop keeps
@@ -62,6 +70,11 @@
  * hold is not lowered before the next. A thief that comes late, for a hold that
  * has ended, finds another head: no two holds begin at the same position.
  * Without a hold it is always raised, so that a pop looks at one word only.
+ * [DEQUE-6] in a hold the owner may lower `tail`: a thief that ends the hold
+ * loads the newest by is_popping (release, acquire), later thieves by the head.
+ * A thief that has loaded both before the hold fails, as the head that it
+ * compares with does not come back: the compare-and-swap that begins such a
+ * hold moves `first` as well. Else it would take what the owner has.
  */
 #ifndef PIN_QUEUE_DEQUE_H
 #define PIN_QUEUE_DEQUE_H
@@ -83,6 +96,20 @@ enum pin_deque_order {
  */
 #define PIN_DEQUE_CALM_POPS 1024u
 
+enum {
+	/*
+	 * Depth first: the number of the newest taken, each of which has put
+	 * another in its place, and of all newest, until the oldest has its
+	 * turn. A tree's walk soon comes to a task that spawns none.
+	 */
+	PIN_DEQUE_NEWEST_ROW = 15,
+	PIN_DEQUE_NEWEST_MAX = 1023,
+	/* Depth first ends when this part of the capacity is left. */
+	PIN_DEQUE_DEEP_PART = 4,
+	/* `is_asked` in a hold in which the owner takes from both ends. */
+	PIN_DEQUE_DEEP = 2,
+};
+
 struct pin_deque {
 	/* Positions count up and wrap; low half `first`, high half `kept`. */
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
@@ -91,11 +118,15 @@ struct pin_deque {
 	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] after its last pop */
 	struct pin_atomic_u32 is_popping; /* [W:owner R:any] looks whether it is asked */
 	/* [own] */
-	uint32_t pause_at;   /* the nearer of the next two, from the tail on */
-	uint32_t room_end;   /* full there, by the owner's last check */
-	uint32_t mark;	     /* see pin_deque_set_mark() */
-	uint32_t calm_count; /* pops in a row without a theft */
-	bool is_held;	     /* a thief may have ended it */
+	uint32_t pause_at;     /* the nearer of the next two, from the tail on */
+	uint32_t room_end;     /* full there, by the owner's last check */
+	uint32_t mark;	       /* see pin_deque_set_mark() */
+	uint32_t calm_count;   /* pops in a row without a theft */
+	uint32_t newest_at;    /* where the last of the newest was taken */
+	uint32_t newest_row;   /* in a row, none from below the last */
+	uint32_t newest_count; /* since the last oldest one */
+	bool takes_newest;     /* in LIFO order always, else while depth first */
+	bool is_held;	       /* a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
 	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two; 0: closed */
 	uint32_t mask;			     /* of positions, for their slots */
@@ -332,13 +363,25 @@ static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link
 	return true;
 }
 
+/* Depth first ends when this number is left. */
+static inline uint32_t pin_deque_deep_end(const struct pin_deque *deque)
+{
+	return deque->capacity / PIN_DEQUE_DEEP_PART;
+}
+
+/*
+ * By the owner, who has found it full: depth first from now on, where holds are
+ * allowed.
+ */
+void pin_deque_go_deep(struct pin_deque *deque);
+
 /*
  * Slow-path pop: the owner has no reservation on the head, or a thief has
  * revoked it.
  */
 struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque);
 
-static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
+static PIN_INLINE struct pin_link *pin_deque_pop_fifo(struct pin_deque *deque)
 {
 	/* Relaxed, both: its own. */
 	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
@@ -368,7 +411,7 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque);
 /* By the owner: the element whose turn it is, or NULL. */
 static PIN_INLINE struct pin_link *pin_deque_pop(struct pin_deque *deque)
 {
-	return deque->order == PIN_DEQUE_FIFO ? pin_deque_pop_oldest(deque)
+	return deque->order == PIN_DEQUE_FIFO ? pin_deque_pop_fifo(deque)
 					      : pin_deque_pop_newest(deque);
 }
 

@@ -70,6 +70,11 @@ enum {
 	/* Some copy cached data, so that others would wait for long. */
 	OFFERS_AT_ONCE = 32,
 	/*
+	 * Tasks of the injector at once that a worker takes while it walks its
+	 * own queue depth first: the next ones to be run, each perhaps a tree.
+	 */
+	DEEP_SHARE = 4,
+	/*
 	 * Checks after which a worker that polls a device searches though
 	 * nothing is to be seen: work may wait for a stuck worker.
 	 */
@@ -157,9 +162,9 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 	return limit - left;
 }
 
-static PIN_INLINE struct pin_link *take_oldest(struct pin_worker *worker)
+static PIN_INLINE struct pin_link *take_queued(struct pin_worker *worker)
 {
-	return pin_deque_pop_oldest(&worker->deque);
+	return pin_deque_pop_fifo(&worker->deque);
 }
 
 static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
@@ -170,7 +175,7 @@ static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
 {
 	PIN_DCHECK(worker->deque.order == PIN_DEQUE_FIFO);
-	return poll_row(worker, limit, take_oldest, pin_poll_is_deque_next);
+	return poll_row(worker, limit, take_queued, pin_poll_is_deque_next);
 }
 
 uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
@@ -209,8 +214,14 @@ bool pin_poll_in_turns(struct pin_worker *worker)
  */
 static uint32_t injector_room(struct pin_worker *worker)
 {
-	return PIN_LIKELY(worker->shared->class_count == 1) ? pin_deque_room(&worker->deque) + 1
-							    : 1;
+	const struct pin_deque *deque = &worker->deque;
+
+	if (PIN_UNLIKELY(worker->shared->class_count != 1)) {
+		return 1;
+	}
+	return PIN_UNLIKELY(deque->takes_newest && deque->order == PIN_DEQUE_FIFO)
+		? pin_min_u32(pin_deque_room(&worker->deque) + 1, DEEP_SHARE)
+		: pin_deque_room(&worker->deque) + 1;
 }
 
 /*

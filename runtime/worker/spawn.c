@@ -41,6 +41,7 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 	PIN_DCHECK(count <= worker->deque.capacity / 2);
 	PIN_DCHECK((count == 0) == pin_list_is_empty(&half));
 	pin_list_push(&half, link);
+	pin_deque_go_deep(&worker->deque);
 	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [QLIMIT-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
@@ -238,7 +239,7 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
 		pin_lane_push_one(worker->shared, worker, task);
-	} else if (worker->deque.order == PIN_DEQUE_LIFO) {
+	} else if (worker->deque.takes_newest) {
 		/* The own queue has no place after its waiting tasks. */
 		share(worker, task);
 	} else {

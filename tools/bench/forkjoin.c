@@ -5,8 +5,8 @@
  * on for its parent. The floor does the same with the same frames, but calls
  * the children instead of spawning them.
  *
- * Queues are in LIFO order, which walks the tree depth first; in FIFO order its
- * breadth overflows them.
+ * Queues are in LIFO order, which walks the tree depth first, or in the default
+ * order, `forkjoin_fifo`, which does so after a queue was full.
  *
  * Frames come from the pool of the worker that runs the parent and go to that
  * of the worker that ends the child. So that no pool runs dry each could hold
@@ -55,6 +55,7 @@ struct forkjoin {
 	struct pinion_runtime *active;
 	uint32_t worker_count;
 	bool is_spawning;
+	enum pinion_queue_order order;
 	struct frame *frames; /* FORKJOIN_TASKS for each worker */
 	struct frame_pool *pools;
 	struct figures speedups; /* by turns: one worker's time over theirs */
@@ -254,20 +255,21 @@ static int start_runtimes(
 	struct forkjoin *forkjoin, const struct bench *bench, struct bench_setting *out_setting)
 {
 	struct bench_options options = *bench->options;
-	struct bench lifo = {.options = &options};
+	struct bench ordered = {.options = &options};
 	struct bench_setting ignored;
 	int rc = 0;
 
-	options.runtime.queue_order = PINION_QUEUE_LIFO;
+	options.runtime.queue_order = forkjoin->order;
 	if (forkjoin->worker_count > 1) {
-		rc = bench_start_workers(&lifo, 1, &ignored, &forkjoin->single);
+		rc = bench_start_workers(&ordered, 1, &ignored, &forkjoin->single);
 	}
 	return rc == 0 ? bench_start_workers(
-				 &lifo, forkjoin->worker_count, out_setting, &forkjoin->runtime)
+				 &ordered, forkjoin->worker_count, out_setting, &forkjoin->runtime)
 		       : rc;
 }
 
-static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+static int start_in_order(struct bench *bench, struct bench_setting *out_setting,
+	enum pinion_queue_order order, void **out_state)
 {
 	struct forkjoin *forkjoin = bench_allocate(sizeof(*forkjoin));
 	uint32_t worker_count = bench->options->runtime.worker_count;
@@ -279,6 +281,7 @@ static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting
 	}
 	worker_count = worker_count == 0 ? 1 : worker_count;
 	forkjoin->worker_count = worker_count;
+	forkjoin->order = order;
 	forkjoin->turn.run = forkjoin_turn;
 	forkjoin->pools = bench_allocate(worker_count * sizeof(*forkjoin->pools));
 	/* Left untouched, so that only used pages become memory. */
@@ -298,6 +301,17 @@ static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting
 	return 0;
 }
 
+static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start_in_order(bench, out_setting, PINION_QUEUE_LIFO, out_state);
+}
+
+static int forkjoin_fifo_start(
+	struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start_in_order(bench, out_setting, PINION_QUEUE_FIFO, out_state);
+}
+
 const struct bench_subject bench_forkjoin = {
 	.name = "forkjoin",
 	.unit = "ns",
@@ -305,6 +319,18 @@ const struct bench_subject bench_forkjoin = {
 	.brief = "a task of a tree that spawns two children and joins them, against calls",
 	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "recursive-calls"},
 	.start = forkjoin_start,
+	.run = forkjoin_run,
+	.stop = forkjoin_stop,
+	.further = forkjoin_further,
+};
+
+const struct bench_subject bench_forkjoin_fifo = {
+	.name = "forkjoin_fifo",
+	.unit = "ns",
+	.axes = BENCH_BY(BENCH_WORKERS),
+	.brief = "the same in the default order of queues",
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "recursive-calls"},
+	.start = forkjoin_fifo_start,
 	.run = forkjoin_run,
 	.stop = forkjoin_stop,
 	.further = forkjoin_further,

@@ -2,21 +2,21 @@
 /*
  * Goal: an element pushed to a worker's queue is taken exactly once, by owner
  * or thief, whatever they are doing to each other, and the taker sees all
- * writes before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4] [DEQUE-5].
- * AS-33, C3, EX-3. Hazards that others met: half stolen while the owner pops,
- * and a slot that is overwritten while it is read.
+ * writes before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4] [DEQUE-5]
+ * [DEQUE-6]. AS-33, C3, EX-3. Hazards that others met: half stolen while the
+ * owner pops, and a slot that is overwritten while it is read.
  * Method: an owner pushes and pops across the ring's end, thieves steal into
  * queues of their own; each element is checked off when it is taken, and all of
  * them have to be at the end. Both orders, and FIFO with a head that the owner
- * holds, or takes hold of again whenever it may. The ring has four slots, so
- * that it wraps, fills and overflows.
+ * holds, or takes hold of again whenever it may, also depth first. The ring has
+ * four slots, so that it wraps, fills and overflows.
  */
 #include "tests/model/explorer.h"
 #include "tests/model/queue/deque_model.h"
 
 #include <string.h>
 
-enum { ELEMENTS = 5, SLOTS = 4, THIEVES_MAX = 2 };
+enum { ELEMENTS = 6, SLOTS = 4, THIEVES_MAX = 2 };
 
 /* Written before the push by a plain store: the explorer's own memory. */
 struct element {
@@ -233,6 +233,69 @@ static void run_hold_overflow(void)
 	run_held(1, fill_and_overflow);
 }
 
+/*
+ * The queue was full, so the owner takes from both ends. The mutant: the hold
+ * begins when the oldest has been taken, rather than in that step.
+ */
+static void pop_deep(void)
+{
+	if (model_is_spoilt(MODEL_SKIP, __func__, "begin_deep_hold") && !owned.is_held) {
+		owned.takes_newest = false;
+		pop();
+		owned.takes_newest = true;
+		if (owned.is_held) {
+			pin_store_relaxed_u32(&owned.is_asked, PIN_DEQUE_DEEP);
+		}
+	} else {
+		pop();
+	}
+}
+
+/* The oldest has its turn after another. */
+static void pop_from_both_ends(void)
+{
+	pop();
+	owned.newest_count = PIN_DEQUE_NEWEST_MAX;
+	pop();
+	push();
+	pop();
+}
+
+static void pop_deep_and_wrap(void)
+{
+	pop_deep();
+	pop_deep();
+	push();
+	pop_deep();
+}
+
+static void run_deep_by(uint32_t thief_count, void (*owner)(void))
+{
+	begin(PIN_DEQUE_FIFO, thief_count);
+	pin_deque_allow_hold(&owned, &pin_host_linux);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		push();
+	}
+	pin_deque_go_deep(&owned);
+	MODEL_CHECK(owned.takes_newest);
+	race(thief_count, owner);
+}
+
+static void run_deep(void)
+{
+	run_deep_by(1, pop_from_both_ends);
+}
+
+static void run_deep_two(void)
+{
+	run_deep_by(2, pop_deep_and_wrap);
+}
+
+static void run_deep_overflow(void)
+{
+	run_deep_by(1, fill_and_overflow);
+}
+
 static void run_lifo(void)
 {
 	run(PIN_DEQUE_LIFO, 1, pop_all);
@@ -261,10 +324,23 @@ static const struct model_mutant fifo_mutants[] = {
 
 static const struct model_mutant hold_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
-	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
+	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
 	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
 	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
 	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_mutant deep_mutants[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"a deep pop ends without a release", {MODEL_RELAXED, "pop_deep", NULL}},
+	{"the begin of a deep hold is no single step", {MODEL_TORN, "begin_deep_hold", NULL}},
+	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_mutant deep_two_mutants[] = {
+	{"the hold begins after the oldest", {MODEL_SKIP, "pop_deep", "begin_deep_hold"}},
 	{.name = NULL},
 };
 
@@ -284,6 +360,9 @@ static const struct model_case cases[] = {
 	{"hold", run_hold, 3, 1, 0, hold_mutants, NULL},
 	{"hold_two_thieves", run_hold_two, 2, 1, 0, NULL, NULL},
 	{"hold_overflow", run_hold_overflow, 3, 1, 0, NULL, NULL},
+	{"deep", run_deep, 3, 1, 0, deep_mutants, NULL},
+	{"deep_two_thieves", run_deep_two, 2, 1, 0, deep_two_mutants, NULL},
+	{"deep_overflow", run_deep_overflow, 3, 1, 0, NULL, NULL},
 	{"lifo", run_lifo, 3, 1, 0, lifo_mutants, NULL},
 	{"lifo_two_thieves", run_lifo_two, 2, 1, 0, NULL, NULL},
 	{"lifo_overflow", run_lifo_overflow, 3, 1, 0, NULL, NULL},

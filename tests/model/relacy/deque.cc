@@ -143,7 +143,7 @@ static const struct model_mutant fifo_mutants[] = {
 
 static const struct model_mutant hold_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
-	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
+	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
 	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
 	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
 	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
