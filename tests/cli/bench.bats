@@ -78,7 +78,8 @@ names() {
 	[ "$(names "$shipped")" = "nop read read_random read_random_cached write sum scan spawn steal forkjoin \
 wake idle timer lanes walk pool " ]
 	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random yield \
-inject batch inject_wait steal_spawn wake_worker wake_ring wake_worker_ring wake_qos wake_ring_qos \
+forkjoin_fifo inject inject_burst batch inject_wait steal_spawn lone lone_stream wake_worker wake_ring \
+wake_worker_ring wake_qos wake_ring_qos \
 wake_completion idle_ring timer_late lanes_qos lanes_busy classes urgent urgent_own execute execute_together thread_pool channel \
 channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal scan_large_warm \
 scan_rare_warm scan_small_warm scan_start " ]

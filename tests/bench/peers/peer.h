@@ -22,6 +22,8 @@ enum {
 	PEER_SPAWN_BATCH = 128,
 	PEER_SPAWN_TASKS = 64 * PEER_SPAWN_BATCH,
 	PEER_INJECT_TASKS = 4096,
+	PEER_STORM_TASKS = 10000,
+	PEER_STORM_REST_NS = 500 * 1000,
 	PEER_INJECT_STRIDE = 64,
 	PEER_INJECT_SPIN_COUNT = 2000,
 	PEER_BATCH = 64,
@@ -166,6 +168,33 @@ static inline double peer_burst_run(
 	}
 	peer_burst_await(&burst->is_over);
 	return (double)(burst->end_ns - start_ns) / PEER_INJECT_TASKS;
+}
+
+/*
+ * The same for `inject_burst`: all at once, into a pool that sleeps, by
+ * `push_task`, whose tasks call peer_storm_task().
+ */
+static inline void peer_storm_task(struct peer_burst *burst)
+{
+	if (++burst->run_count == PEER_STORM_TASKS) {
+		burst->end_ns = peer_now_ns();
+		__atomic_store_n(&burst->is_over, 1, __ATOMIC_RELEASE);
+	}
+}
+
+static inline double peer_storm_run(struct peer_burst *burst, void (*push_task)(void))
+{
+	struct timespec rest = {0, PEER_STORM_REST_NS};
+	uint64_t start_ns;
+
+	memset(burst, 0, sizeof(*burst));
+	nanosleep(&rest, NULL);
+	start_ns = peer_now_ns();
+	for (uint32_t i = 0; i < PEER_STORM_TASKS; i++) {
+		push_task();
+	}
+	peer_burst_await(&burst->is_over);
+	return (double)(burst->end_ns - start_ns) / PEER_STORM_TASKS;
 }
 
 /* ---- the program ---- */

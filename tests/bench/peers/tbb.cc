@@ -65,6 +65,12 @@ double inject(int)
 	return peer_burst_run(&burst, push_open, push_tasks);
 }
 
+double inject_burst(int)
+{
+	return peer_storm_run(
+		&burst, [] { outside_arena().enqueue([] { peer_storm_task(&burst); }); });
+}
+
 // There is no call that enqueues many: one task brings the others.
 void push_batch()
 {
@@ -108,6 +114,76 @@ double steal_spawn(int)
 		figure = static_cast<double>(peer_now_ns() - start_ns) / PEER_STEAL_TASKS;
 	});
 	peer_check(counts[0].count + counts[1].count == PEER_STEAL_TASKS, "tasks were lost");
+	return figure;
+}
+
+// As `lone` has it: both the child and its parent take that long.
+constexpr uint64_t lone_ns = 500 * 1000;
+constexpr uint64_t stream_step_ns = 3000;
+constexpr int stream_tasks = 8192;
+
+void work_until(uint64_t end_ns)
+{
+	while (peer_now_ns() < end_ns) {
+	}
+}
+
+tbb::task_arena &rested_arena()
+{
+	static tbb::task_arena arena(2);
+	struct timespec duration = {0, 1000 * 1000};
+
+	nanosleep(&duration, nullptr);
+	return arena;
+}
+
+double lone(int)
+{
+	double figure = 0;
+
+	rested_arena().execute([&figure] {
+		uint64_t start_ns = peer_now_ns();
+		tbb::task_group group;
+
+		group.run([] { work_until(peer_now_ns() + lone_ns); });
+		work_until(start_ns + lone_ns);
+		group.wait();
+		figure = static_cast<double>(peer_now_ns() - start_ns);
+	});
+	return figure;
+}
+
+double lone_stream(int)
+{
+	static uint64_t stolen_ns;
+	double figure = 0;
+
+	__atomic_store_n(&stolen_ns, 0, __ATOMIC_RELAXED);
+	rested_arena().execute([&figure] {
+		int own = tbb::this_task_arena::current_thread_index();
+		uint64_t start_ns = peer_now_ns();
+		uint64_t next_ns = start_ns;
+		tbb::task_group group;
+
+		for (int i = 0; i < stream_tasks &&
+			__atomic_load_n(&stolen_ns, __ATOMIC_ACQUIRE) == 0;
+			i++) {
+			group.run([own] {
+				uint64_t none = 0;
+
+				if (tbb::this_task_arena::current_thread_index() != own) {
+					__atomic_compare_exchange_n(&stolen_ns, &none,
+						peer_now_ns(), false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED);
+				}
+			});
+			next_ns += stream_step_ns;
+			work_until(next_ns);
+		}
+		group.wait();
+		uint64_t end_ns = stolen_ns != 0 ? stolen_ns : peer_now_ns();
+		figure = static_cast<double>(end_ns - start_ns);
+	});
 	return figure;
 }
 
@@ -207,11 +283,15 @@ int main(int argc, char **argv)
 	static const peer_subject subjects[] = {
 		{"spawn", spawn, "ns"},
 		{"inject", inject, "ns"},
+		{"inject_burst", inject_burst, "ns"},
 		{"batch", batch, "ns"},
 		{"steal_spawn", steal_spawn, "ns"},
+		{"lone", lone, "us"},
+		{"lone_stream", lone_stream, "us"},
 		{"execute", execute, "us"},
 		{"execute_together", execute_together, "us"},
 		{"forkjoin", forkjoin, "ns"},
+		{"forkjoin_fifo", forkjoin, "ns"},
 		{nullptr, nullptr, nullptr},
 	};
 	// The workers asked for, even where there are fewer CPUs, one for bursts and

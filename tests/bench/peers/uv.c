@@ -19,7 +19,7 @@ static uv_thread_t thread;
 static uv_mutex_t lock;
 static struct task *first;
 static struct task **last = &first;
-static struct task tasks[PEER_INJECT_TASKS + 1];
+static struct task tasks[PEER_STORM_TASKS];
 static uint32_t task_count;
 static struct peer_burst burst;
 
@@ -76,17 +76,26 @@ static void push_tasks(void)
 	}
 }
 
+static void run_storm_task(void)
+{
+	peer_storm_task(&burst);
+}
+
+static void push_storm_task(void)
+{
+	push(run_storm_task);
+}
+
 static void run_loop(void *arg)
 {
 	(void)arg;
 	uv_run(&loop, UV_RUN_DEFAULT);
 }
 
-static double inject(int worker_count)
+static void start_loop(void)
 {
 	static int is_running;
 
-	(void)worker_count;
 	if (!is_running) {
 		peer_check(uv_loop_init(&loop) == 0 && uv_mutex_init(&lock) == 0 &&
 				uv_async_init(&loop, &doorbell, drain) == 0 &&
@@ -95,7 +104,20 @@ static double inject(int worker_count)
 		is_running = 1;
 	}
 	task_count = 0;
+}
+
+static double inject(int worker_count)
+{
+	(void)worker_count;
+	start_loop();
 	return peer_burst_run(&burst, push_open, push_tasks);
+}
+
+static double inject_burst(int worker_count)
+{
+	(void)worker_count;
+	start_loop();
+	return peer_storm_run(&burst, push_storm_task);
 }
 
 /* ---- calls to its pool of threads and back ---- */
@@ -157,6 +179,7 @@ int main(int argc, char **argv)
 {
 	static const struct peer_subject subjects[] = {
 		{"inject", inject, "ns"},
+		{"inject_burst", inject_burst, "ns"},
 		{"execute", execute, "us"},
 		{"execute_together", execute_together, "us"},
 		{NULL, NULL, NULL},

@@ -9,7 +9,7 @@
 #include <uv.h>
 
 static uv_loop_t loop;
-static uv_work_t requests[PEER_INJECT_TASKS + 1];
+static uv_work_t requests[PEER_STORM_TASKS];
 static uint32_t request_count;
 static struct peer_burst burst;
 
@@ -43,19 +43,47 @@ static void push_tasks(void)
 	}
 }
 
-static double inject(int worker_count)
+static void run_storm_task(uv_work_t *request)
+{
+	(void)request;
+	peer_storm_task(&burst);
+}
+
+static void push_storm_task(void)
+{
+	queue(run_storm_task);
+}
+
+static void start(void)
 {
 	static int is_there;
-	double figure;
 
-	(void)worker_count;
 	if (!is_there) {
 		peer_check(setenv("UV_THREADPOOL_SIZE", "1", 1) == 0 && uv_loop_init(&loop) == 0,
 			"cannot start a loop");
 		is_there = 1;
 	}
 	request_count = 0;
+}
+
+static double inject(int worker_count)
+{
+	double figure;
+
+	(void)worker_count;
+	start();
 	figure = peer_burst_run(&burst, push_open, push_tasks);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	return figure;
+}
+
+static double inject_burst(int worker_count)
+{
+	double figure;
+
+	(void)worker_count;
+	start();
+	figure = peer_storm_run(&burst, push_storm_task);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	return figure;
 }
@@ -64,6 +92,7 @@ int main(int argc, char **argv)
 {
 	static const struct peer_subject subjects[] = {
 		{"inject", inject, "ns"},
+		{"inject_burst", inject_burst, "ns"},
 		{NULL, NULL, NULL},
 	};
 	char name[64];

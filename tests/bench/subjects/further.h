@@ -14,10 +14,14 @@
 	apply(read_blocks_cached) \
 	apply(write_random) \
 	apply(yield) \
+	apply(forkjoin_fifo) \
 	apply(inject) \
+	apply(inject_burst) \
 	apply(batch) \
 	apply(inject_wait) \
 	apply(steal_spawn) \
+	apply(lone) \
+	apply(lone_stream) \
 	apply(wake_worker) \
 	apply(wake_ring) \
 	apply(wake_worker_ring) \
