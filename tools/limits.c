@@ -8,9 +8,12 @@
 #include "tools/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	NICE_MAX = 19,
@@ -70,7 +73,10 @@ static bool set_nice(struct limits *limits, const char *name, const char *value)
 	return true;
 }
 
-/* Digits, perhaps a point and more of them: in 10 000ths. */
+/*
+ * Digits, perhaps a point and more of them: in 10 000ths. NULL: no such number,
+ * or so small that it would count as 0.
+ */
 static const char *parse_decimal(const char *text, uint64_t whole_max, uint64_t *out)
 {
 	uint64_t number = 0;
@@ -91,6 +97,9 @@ static const char *parse_decimal(const char *text, uint64_t whole_max, uint64_t 
 		for (at++; *at >= '0' && *at <= '9'; at++) {
 			number += (uint64_t)(*at - '0') * digit_value;
 			digit_value /= 10;
+			if (number == 0 && digit_value == 0 && *at != '0') {
+				return NULL;
+			}
 		}
 	}
 	*out = number;
@@ -218,14 +227,42 @@ static bool load_lines(struct limits *limits, const char *path, FILE *file)
 	return true;
 }
 
+/*
+ * Never blocks, since its thread also takes SIGTERM: refuses a pipe. NULL: it
+ * has been reported.
+ */
+static FILE *open_file(const char *path)
+{
+	struct stat status;
+	FILE *file = NULL;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) != 0) {
+		report_path(path, report_reason(errno));
+	} else if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) {
+		report_path(path,
+			S_ISDIR(status.st_mode)
+				? "is a directory, not a limits file"
+				: "is not a regular file, as a limits file has to be");
+	} else {
+		file = fdopen(fd, "r");
+		if (file == NULL) {
+			report_path(path, report_reason(errno));
+		}
+	}
+	if (file == NULL && fd >= 0) {
+		close(fd);
+	}
+	return file;
+}
+
 bool limits_load(struct limits *limits, const char *path)
 {
 	struct limits loaded = *limits;
-	FILE *file = fopen(path, "re");
+	FILE *file = open_file(path);
 	bool is_loaded;
 
 	if (file == NULL) {
-		report_path(path, report_reason(errno));
 		return false;
 	}
 	is_loaded = load_lines(&loaded, path, file);

@@ -16,12 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum {
+	LATE_NS = 999000000,
+	LATE_TRIES = 100,
+};
 
 static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *prefix_command;
 static enum pinion_log_level log_level_max = PINION_LOG_WARN;
 static bool log_is_off;
+static _Thread_local bool drops_late_lines;
 
 static void log_level_from_env(void)
 {
@@ -69,12 +76,34 @@ static void append_prefix(struct output_text *line)
 	output_text_string(line, ": ");
 }
 
+void report_drop_late_lines(void)
+{
+	drops_late_lines = true;
+}
+
+static bool becomes_possible(void)
+{
+	struct timespec pause = {.tv_nsec = LATE_NS / LATE_TRIES};
+
+	for (int i = 0; i < LATE_TRIES; i++) {
+		if (report_is_possible()) {
+			return true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* A failing stderr leaves no way to report that, so errors end the line. */
 static void write_line(struct output_text *line)
 {
 	size_t position = 0;
 
 	output_text_append(line, "\n", 1);
+	if (drops_late_lines && !becomes_possible()) {
+		output_text_free(line);
+		return;
+	}
 	pthread_mutex_lock(&write_lock);
 	while (position < line->length) {
 		ssize_t count =

@@ -30,6 +30,12 @@ void report_path(const char *path, const char *reason);
 /* Whether stderr takes a line now, so that a line need not wait. */
 bool report_is_possible(void);
 
+/*
+ * For the calling thread from now on: a line that stderr does not take within a
+ * second is dropped.
+ */
+void report_drop_late_lines(void);
+
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);
 

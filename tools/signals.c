@@ -117,6 +117,8 @@ static void *take_signals(void *arg)
 	int64_t limit_ms = signals_interrupted() ? milliseconds_now() + END_SECONDS * 1000 : 0;
 
 	(void)arg;
+	/* A full pipe must not keep it from the next signal. */
+	report_drop_late_lines();
 	for (;;) {
 		if (next_signal(&info, limit_ms) < 0) {
 			continue;

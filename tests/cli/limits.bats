@@ -67,6 +67,13 @@ start_fed() {
 	"$PINION" "$@" --files-from=list >out 2>err 3>&- 7>&- &
 	pid=$!
 	wait_until_watching $pid
+	# Open, or it would wait for a writer after the last one has gone.
+	for _ in {1..5000}; do
+		! has_open $pid list || return 0
+		sleep 0.02
+	done
+	echo "it never opened its list"
+	return 1
 }
 
 end_fed() {
@@ -195,6 +202,33 @@ make_uncached() {
 	[[ $(ionice -p $pid) == 'best-effort: prio 6' ]]
 	end_fed
 	expect 0
+}
+
+@test "a full stderr keeps no signal from ending the command" {
+	local signal
+	echo "nice=19" >limits
+	mkfifo full
+	exec 8<>full
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || true
+	for signal in HUP USR1; do
+		rm -f list
+		mkfifo list
+		exec 7<>list
+		"$PINION" sum -a "$(any)" --limits-file=limits --files-from=list >out 2>full 3>&- 7>&- 8>&- &
+		pid=$!
+		wait_until_watching $pid
+		kill -$signal $pid
+		kill -TERM $pid
+		for _ in {1..5000}; do
+			kill -0 $pid 2>/dev/null || break
+			sleep 0.02
+		done
+		kill -KILL $pid 2>/dev/null || true
+		status=0
+		wait $pid || status=$?
+		[ "$status" = 3 ]
+		exec 7>&-
+	done
 }
 
 @test "a rate holds reads back until a limits file lifts it" {

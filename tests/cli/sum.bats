@@ -504,6 +504,28 @@ counts() {
 	expect 2
 	[ ! -s out ]
 	grep -qx 'pinion sum: --audit is left out, since not all lists could be read' err
+	# So it is for a list that opens, and whose lines cannot be read.
+	mkdir folder
+	sum -c --quiet --audit=tree folder tree/list
+	expect 2
+	[ ! -s out ]
+	grep -qx 'pinion sum: --audit is left out, since not all lists could be read' err
+}
+
+@test "each list has counts of its own" {
+	needs sha256
+	printf a >a
+	sha256sum a >good
+	sed 's/a$/lost/' good >gone
+	sum -c --quiet gone good
+	expect 2
+	[ "$(grep -c 'could not be read' err)" = 1 ]
+	sum -c --ignore-missing good gone
+	expect 2
+	grep -qx 'pinion sum: gone: no file was verified' err
+	sum -c --ignore-missing gone good
+	expect 2
+	[ "$(grep -c 'no file was verified' err)" = 1 ]
 }
 
 @test "-c says what sha256sum -c says about mismatches and bad lines" {

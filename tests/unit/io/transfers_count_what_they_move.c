@@ -360,6 +360,12 @@ static void check_sectors_of_commands(void)
 	entry();
 	expect_end(-EIO, -EIO);
 	expect_count("a write into the cache", &rings_meter.errors_tried_alone, 0);
+	begin(PINION_OP_WRITE, LENGTH, 0);
+	file.is_direct = 1;
+	entry();
+	entry_after(-EIO);
+	expect_end(-EIO, -EIO);
+	expect_count("a write past it", &rings_meter.errors_tried_alone, 1);
 }
 
 static void expect_advice(uint32_t count, off_t offset, size_t length)

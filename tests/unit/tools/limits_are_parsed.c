@@ -8,6 +8,8 @@
 #include "tests/support/scratch.h"
 #include "tools/limits.h"
 
+#include <sys/stat.h>
+
 static struct limits parse(const char *name, const char *value, bool is_good)
 {
 	struct limits limits = {.bytes_per_second = 1,
@@ -61,8 +63,9 @@ static void check_priorities(void)
 static void check_targets(void)
 {
 	static const char *const bad_times[] = {"3", "ms", "3 ms", "3m", "3601s", "0.0009us", "-1s",
-		"1e3us", "99999999999999999999s"};
-	static const char *const bad_shares[] = {"", "%", "100.1", "101", "5 %", "5%%", "-5"};
+		"1e3us", "99999999999999999999s", "0.00001us", "0.0000001s"};
+	static const char *const bad_shares[] = {
+		"", "%", "100.1", "101", "5 %", "5%%", "-5", "0.00001"};
 
 	expect_number("3 ms", 3000000, (long long)parse("latency-target", "3ms", true).latency_ns);
 	expect_number("us", 250000, (long long)parse("latency-target", "250us", true).latency_ns);
@@ -81,6 +84,8 @@ static void check_targets(void)
 	expect_number("0.25 %", 2500, (long long)parse("psi-target", "0.25", true).pressure_ppm);
 	expect_number("all", 1000000, (long long)parse("psi-target", "100", true).pressure_ppm);
 	expect_number("none", 0, (long long)parse("psi-target", "0", true).pressure_ppm);
+	expect_number("none", 0, (long long)parse("psi-target", "0.00000", true).pressure_ppm);
+	expect_number("least", 1, (long long)parse("psi-target", "0.0001", true).pressure_ppm);
 	for (size_t i = 0; i < sizeof(bad_shares) / sizeof(bad_shares[0]); i++) {
 		expect_number("as it was", 1,
 			(long long)parse("psi-target", bad_shares[i], false).pressure_ppm);
@@ -124,6 +129,10 @@ static void check_file(void)
 	expect_true("256 bytes", !load(&limits, line));
 	expect_true("no file", !limits_load(&limits, "none"));
 	expect_true("a folder", !limits_load(&limits, "."));
+	/* It has no writer, so a blocking open would not return. */
+	expect_ready("fifo", mkfifo("fifo", 0600) == 0);
+	expect_true("a pipe", !limits_load(&limits, "fifo"));
+	expect_true("a device", limits_load(&limits, "/dev/null"));
 	expect_number("stays", 7, (long long)limits.bytes_per_second);
 }
 
