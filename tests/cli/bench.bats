@@ -77,7 +77,8 @@ names() {
 	[ ! -s err ]
 	[ "$(names "$shipped")" = "nop read read_random read_random_cached write sum scan spawn steal forkjoin \
 wake idle timer lanes walk pool " ]
-	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random yield \
+	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random \
+read_first sum_first read_first_cached yield \
 forkjoin_fifo inject inject_burst batch inject_wait steal_spawn lone lone_stream wake_worker wake_ring \
 wake_worker_ring wake_qos wake_ring_qos \
 wake_completion idle_ring timer_late lanes_qos lanes_busy classes urgent urgent_own execute execute_together thread_pool channel \
@@ -263,6 +264,15 @@ check_subject() {
 	# Each is there, or it is said why not.
 	for name in create_ms rest_kib register_64m_ms start_1g_ms; do
 		jq -e ".$name > 0" out || grep -q "$name is left out: " err
+	done
+}
+
+@test "JSON of what a new runtime reads first" {
+	needs jq
+	needs_disk
+	for name in read_first sum_first read_first_cached; do
+		check_subject "$name" MiB
+		jq -e '.next_mib >= 0' out
 	done
 }
 

@@ -13,6 +13,9 @@
 	apply(read_blocks) \
 	apply(read_blocks_cached) \
 	apply(write_random) \
+	apply(read_first) \
+	apply(sum_first) \
+	apply(read_first_cached) \
 	apply(yield) \
 	apply(forkjoin_fifo) \
 	apply(inject) \
