@@ -2,8 +2,8 @@
 /*
  * Buffers cut from the current worker's arena: page-aligned, on the worker's
  * NUMA node, on huge pages and registered with its ring where the machine
- * allows. Memory is taken at creation; with `buffer_rest_ms` of the tuning in
- * steps, by an acquire that finds no free buffer, and given back after rest.
+ * allows. Memory is taken in steps, by an acquire that finds no free buffer,
+ * and given back after rest; with `buffer_rest_ms` 0 of the tuning at creation.
  */
 #ifndef PINION_BUFFER_H
 #define PINION_BUFFER_H

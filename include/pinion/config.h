@@ -83,8 +83,8 @@ struct pinion_config {
 	 * multiple of 4096 bytes up to 256 MiB. Defaults: 1 MiB, and 48 of
 	 * 64 KiB. A `buffer_count` of 0, the default, means 28 buffers and an
 	 * equal share of 32 more, but for all workers together at most 1/64 of
-	 * the machine's memory and 512 MiB, and 4 buffers at least. With
-	 * `buffer_rest_ms` of the tuning memory is taken as buffers are used.
+	 * the machine's memory and 512 MiB, and 4 buffers at least. Memory is
+	 * taken as buffers are used: `buffer_rest_ms` of the tuning.
 	 * Environment: PINION_BUFFER_BYTES, PINION_BUFFER_COUNT,
 	 * PINION_SMALL_BUFFER_BYTES, PINION_SMALL_BUFFER_COUNT.
 	 * Source: docs/decisions/memory.md, "A worker has 28 large buffers and

@@ -422,7 +422,7 @@ struct pinion_tuning {
 	 * there is only address space. 0: all of it is taken and registered
 	 * when the runtime is created, and kept; so it is in any case with
 	 * `arena_map`, where the administrator has set aside huge pages for all
-	 * of it, and for `pool_bytes`. Default 0. Environment:
+	 * of it, and for `pool_bytes`. Default 1000. Environment:
 	 * PINION_BUFFER_REST_MS.
 	 * Source: docs/decisions/memory.md, "Arenas grow and shrink".
 	 */

@@ -202,7 +202,7 @@ static const struct field fields[] = {
 	NUMBER(tuning, cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
 	NUMBER(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
 		PINION_CPU_LATENCY_ANY),
-	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 0, 0, 86400000),
+	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, 0, 86400000),
 };
 
 /* A configuration and its tuning, together. */

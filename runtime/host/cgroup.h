@@ -51,7 +51,7 @@ FILE *pin_cgroup_open(const struct pin_cgroup *group, const char *name);
  * set a limit; the smallest counts. What a group uses is taken without the page
  * cache, which the kernel gives up under pressure.
  *
- * Called once per runtime, on any thread.
+ * Called when a runtime is created, and as arenas grow, on any thread.
  *
  * Elsewhere: pages of MAP_HUGETLB are not charged to these groups by default.
  * Source: of the kernel's documents admin-guide/cgroup-v2, "memory.max", and

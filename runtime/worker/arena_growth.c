@@ -14,6 +14,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/numa.h"
 #include "runtime/worker/ring_lock.h"
@@ -29,6 +30,11 @@ enum {
 	/* Bits of `growth_told`. */
 	TOLD_PAGES = 1,
 	TOLD_REGISTER = 2,
+	TOLD_LIMIT = 4,
+	/* As in arena_setup.c: 1 / 8 of what a limit leaves is not touched. */
+	RESERVE_SHARE = 8,
+	/* How long a worker trusts that there is no limit. */
+	UNLIMITED_MS = 100,
 };
 
 /* ---- sizes ---- */
@@ -200,11 +206,52 @@ static size_t count_huge(uint8_t *memory, size_t bytes)
 	return huge_bytes;
 }
 
+/*
+ * Beyond the limit of a memory cgroup a touched page is no error: the kernel
+ * kills the process. The limit may have been set, or others may have used what
+ * it left, since the arenas were fitted. So it is read for each step; without
+ * any, at most once in UNLIMITED_MS.
+ */
+static bool is_within_limit(struct pin_worker *worker, size_t bytes)
+{
+	struct pin_growth *growth = &worker->growth;
+	struct pin_memlimit limit;
+	uint64_t now_ns;
+
+	if (worker->now_ns < growth->unlimited_ns) {
+		return true;
+	}
+	now_ns = worker->shared->host->now_ns();
+	if (now_ns < growth->unlimited_ns) {
+		return true;
+	}
+	pin_memlimit_find("", &limit);
+	if (limit.free_bytes == UINT64_MAX) {
+		growth->unlimited_ns = now_ns + (uint64_t)UNLIMITED_MS * 1000 * 1000;
+		return true;
+	}
+	if (bytes <= limit.free_bytes - limit.free_bytes / RESERVE_SHARE) {
+		return true;
+	}
+	if (is_first_to_tell(worker, TOLD_LIMIT)) {
+		pin_log(&worker->shared->log, PINION_LOG_WARN,
+			"%s is %llu MiB, of which %llu are free: no memory for more buffers of "
+			"worker %u, which wants %zu KiB; it goes on with those that it has, if "
+			"any; raise it (systemd: MemoryMax=)",
+			limit.path, (unsigned long long)(limit.limit_bytes >> 20),
+			(unsigned long long)(limit.free_bytes >> 20), worker->index, bytes >> 10);
+	}
+	return false;
+}
+
 static int give_pages(
 	struct pin_worker *worker, enum pin_grown_kind kind, uint8_t *memory, size_t bytes)
 {
 	int rc;
 
+	if (!is_within_limit(worker, bytes)) {
+		return -ENOMEM;
+	}
 	/* The library itself may write there, on older kernels. */
 	PIN_ASAN_UNPOISON(memory, bytes);
 	rc = pin_pages_populate(memory, bytes);

@@ -29,8 +29,9 @@
  * the addresses. After c the addresses get others, and a transfer by the old
  * entry would move bytes that the program never sees.
  *
- * Each step of growth may fail. Without pages the acquire fails, with -ENOMEM
- * if no release can help. If an entry cannot be filled, the step is used
+ * Each step of growth may fail: there are no pages, or a memory cgroup's limit
+ * does not leave as many. Then the acquire fails, with -ENOMEM if no release
+ * can help. If an entry cannot be filled, the step is used
  * unregistered, and its transfers are counted.
  *
  * A worker needs at most the buffers that are out, and as many more as it

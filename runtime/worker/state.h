@@ -401,7 +401,8 @@ struct pin_binding {
 /* What a worker takes of its arena, and gives back: arena_growth.c. */
 struct pin_growth {
 	/* [own] */
-	uint64_t look_ns; /* when rest is looked for next; never: nothing is taken */
+	uint64_t look_ns;      /* when rest is looked for next; never: nothing is taken */
+	uint64_t unlimited_ns; /* until then no memory cgroup is taken to limit */
 	uint64_t seen_acquires[PIN_GROWN_KINDS]; /* at the last check */
 	uint32_t seen_free[PIN_GROWN_KINDS];
 	bool is_quiet; /* there was none between the last two checks */

@@ -39,6 +39,8 @@ static struct pin_atomic_u32 has_pages[STEPS];
 static struct pin_atomic_u32 is_filled[RINGS][STEPS];
 static struct pin_atomic_u32 writing; /* the kernel, into step 0 */
 static bool has_no_pages;	      /* the machine */
+static uint64_t limit_free_bytes;     /* of the memory cgroup; UINT64_MAX: none */
+static uint32_t limit_reads;
 static uint64_t given_back_count;
 
 /* ---- the machine ---- */
@@ -124,6 +126,15 @@ static int model_populate_at(void *bytes, size_t length, const char *site)
 		: model_populate(bytes, length);
 }
 
+static void model_memlimit(struct pin_memlimit *out_limit)
+{
+	limit_reads++;
+	*out_limit = (struct pin_memlimit){.limit_bytes = limit_free_bytes,
+		.free_bytes = limit_free_bytes,
+		.path = "memory.max"};
+}
+
+#define pin_memlimit_find(root, out) ((void)(root), model_memlimit(out))
 #define pin_pages_populate(bytes, length) model_populate_at(bytes, length, __func__)
 #define pin_pages_give_back model_give_back
 #define pin_pages_keep_small(bytes, length) ((void)(bytes), (void)(length))
@@ -177,6 +188,8 @@ static void begin(void)
 	}
 	pin_store_relaxed_u32(&writing, 0);
 	has_no_pages = false;
+	limit_free_bytes = UINT64_MAX;
+	limit_reads = 0;
 	given_back_count = 0;
 	pin_worker_self = &owner;
 	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == 0);
@@ -287,6 +300,31 @@ static void run_none(void)
 	end();
 }
 
+/*
+ * A memory cgroup gets a limit while the runtime works. It is not looked for
+ * while the worker trusts that there is none. An eighth is left to others.
+ */
+static void run_limit(void)
+{
+	begin();
+	MODEL_CHECK(limit_reads == 1);
+	limit_free_bytes = STEP_BYTES;
+	owner.growth.unlimited_ns = 0;
+	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == -ENOMEM);
+	MODEL_CHECK(limit_reads == 2 && pin_load_relaxed_u32(&has_pages[1]) == 0);
+	limit_free_bytes = STEP_BYTES + STEP_BYTES / 4;
+	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == 0);
+	MODEL_CHECK(limit_reads == 3 && pin_load_relaxed_u32(&has_pages[1]) == 1);
+	/* None again: one read holds for a while. */
+	limit_free_bytes = UINT64_MAX;
+	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));
+	limit_free_bytes = 0;
+	owner.now_ns = owner.growth.unlimited_ns - 1;
+	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));
+	MODEL_CHECK(limit_reads == 4);
+	end();
+}
+
 /* The last step's buffer is out, the first one's free: both stay. */
 static void run_top(void)
 {
@@ -331,6 +369,7 @@ static const struct model_case cases[] = {
 	{"thief", run_thief, 3, 1, 0, thief_mutants, NULL},
 	{"again", run_again, 3, 1, 0, again_mutants, NULL},
 	{"none", run_none, 1, 1, 0, NULL, NULL},
+	{"limit", run_limit, 1, 1, 0, NULL, NULL},
 	{"top", run_top, 1, 1, 0, top_mutants, NULL},
 };
 

@@ -51,6 +51,7 @@ static struct pinion_runtime *start(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.buffer_rest_ms = 0; /* which buffer is first */
 	config.log = hook;
 	config.pool_bytes = 1 << 20;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));

@@ -112,7 +112,7 @@ static const struct knob knobs[] = {
 		PINION_IO_PRIORITY_IDLE),
 	KNOB(tuning, cq_stall_us, "PINION_CQ_STALL_US", 0, "1", 1),
 	KNOB(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, "5", 5),
-	KNOB(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 0, "7", 7),
+	KNOB(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, "7", 7),
 	KNOB(tuning, seed, "PINION_SEED", UINT64_C(0x853c49e6748fea9b), "0x17", 0x17),
 };
 
