@@ -21,6 +21,7 @@ enum {
 	WINDOWS = 200,
 	DATA = 16, /* windows before the hole */
 	ENOUGH_AT = 5,
+	TRIES = 50,
 	LIMIT_SECONDS = 60,
 };
 
@@ -116,16 +117,25 @@ static void check_one_worker(uint32_t level, uint32_t order)
 		"bytes", (WINDOWS + (long long)before) * WINDOW, (long long)totals.read_bytes);
 }
 
+/*
+ * The worker of the first window may get no CPU until others have read all the
+ * rest, though not time after time.
+ */
 static void check_workers(uint32_t level)
 {
-	struct pinion_scan_stats totals;
-	uint32_t count;
+	uint32_t count = WINDOWS;
 
 	enough_at = 0;
-	totals = scan_files(3, level, PINION_SCAN_PARALLEL, "large");
-	count = pin_load_acquire_u32(&windows_before) + pin_load_acquire_u32(&windows_after);
+	for (int i = 0; i < TRIES && count == WINDOWS; i++) {
+		struct pinion_scan_stats totals =
+			scan_files(3, level, PINION_SCAN_PARALLEL, "large");
+
+		count = pin_load_acquire_u32(&windows_before) +
+			pin_load_acquire_u32(&windows_after);
+		expect_number("bytes", (WINDOWS + (long long)count) * WINDOW,
+			(long long)totals.read_bytes);
+	}
 	expect_true("fewer than all", count < WINDOWS);
-	expect_number("bytes", (WINDOWS + (long long)count) * WINDOW, (long long)totals.read_bytes);
 }
 
 /* The data in front is counted, the hole only when all of it was taken. */
