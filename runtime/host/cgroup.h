@@ -64,6 +64,14 @@ struct pin_memlimit {
 	char path[256];	      /* of the file that sets it, cut if need be; "" */
 };
 
+/* 1 / 8 of what a limit leaves is not touched: others need memory as well. */
+enum { PIN_MEMLIMIT_RESERVE_SHARE = 8 };
+
+static inline uint64_t pin_memlimit_usable(const struct pin_memlimit *limit)
+{
+	return limit->free_bytes - limit->free_bytes / PIN_MEMLIMIT_RESERVE_SHARE;
+}
+
 /* `root` goes in front of every path read: "" for this machine. */
 void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
 

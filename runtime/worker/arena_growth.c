@@ -31,8 +31,6 @@ enum {
 	TOLD_PAGES = 1,
 	TOLD_REGISTER = 2,
 	TOLD_LIMIT = 4,
-	/* As in arena_setup.c: 1 / 8 of what a limit leaves is not touched. */
-	RESERVE_SHARE = 8,
 	/* How long a worker trusts that there is no limit. */
 	UNLIMITED_MS = 100,
 };
@@ -230,7 +228,7 @@ static bool is_within_limit(struct pin_worker *worker, size_t bytes)
 		growth->unlimited_ns = now_ns + (uint64_t)UNLIMITED_MS * 1000 * 1000;
 		return true;
 	}
-	if (bytes <= limit.free_bytes - limit.free_bytes / RESERVE_SHARE) {
+	if (bytes <= pin_memlimit_usable(&limit)) {
 		return true;
 	}
 	if (is_first_to_tell(worker, TOLD_LIMIT)) {

@@ -25,8 +25,6 @@
 #include <sys/resource.h>
 
 enum {
-	/* Of what the cgroup leaves this share is not touched: 1 / 8. */
-	RESERVE_SHARE = 8,
 	/*
 	 * Fewer pages on their node than this, in thousandths, cause a message.
 	 */
@@ -64,7 +62,7 @@ int pin_arena_setup_shrink(
 	uint64_t workers = config->worker_count;
 	uint64_t wanted_each =
 		pin_round_up(pin_arena_setup_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
-	uint64_t usable = limit->free_bytes - limit->free_bytes / RESERVE_SHARE;
+	uint64_t usable = pin_memlimit_usable(limit);
 	uint64_t fixed = (uint64_t)config->small_buffer_bytes * config->small_buffer_count +
 		bytes_for_pools(config);
 	uint64_t each;

@@ -55,7 +55,7 @@ static struct {
 	uint32_t seq_cst_count;
 } memory;
 
-/* ---- views, so narrow that a vector register holds the times of one ---- */
+/* ---- views: the times of each fit one vector register ---- */
 
 static void join(struct view *view, const struct view *other)
 {

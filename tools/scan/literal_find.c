@@ -17,7 +17,7 @@ enum {
 	/* Places that are looked at together. */
 	BLOCK = VECTOR_BYTES * VECTORS,
 	WORD_BYTES = 8,
-	/* What is compared first: seldom is more alike by chance. */
+	/* Bytes compared first: more are seldom alike by chance. */
 	COMPARED_FIRST = 16,
 	/* Bytes compared in vain, beside a share for each byte searched. */
 	VAIN_MIN = 4096,

@@ -30,7 +30,7 @@ struct scan_patterns {
 	uint64_t compile_ns_max;
 };
 
-/* The matcher for them: of a lone literal the one that knows nothing else. */
+/* The matcher for these patterns; a lone literal has a matcher of its own. */
 const struct matcher_ops *scan_rules_matcher(const struct scan_patterns *patterns);
 
 /*

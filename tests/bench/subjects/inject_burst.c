@@ -22,7 +22,7 @@
 
 enum {
 	BURST_TASKS = 10000,
-	BURST_FIGURES = 8, /* of one turn */
+	BURST_FIGURES = 8, /* bursts in each turn */
 	/* In which a worker without work falls asleep. */
 	BURST_REST_NS = 500 * 1000,
 	/* Failures in a row after which the other thread may have the CPU. */

@@ -29,7 +29,7 @@ enum {
 	LONE_REST_NS = 1000 * 1000,
 	STREAM_STEP_NS = 3 * 1000,
 	STREAM_TASKS = 8192, /* 25 ms: then no worker has come */
-	STREAM_FIGURES = 16, /* of one turn */
+	STREAM_FIGURES = 16, /* streams in each turn */
 };
 
 static const uint64_t lone_longer_ns[LONE_FURTHER] = {2000 * 1000, 5000 * 1000};

@@ -27,7 +27,7 @@
 
 enum {
 	URGENT_BYTES = 4096,
-	/* Between the end of one read and the next, at most. */
+	/* The longest pause after a read ends, until the next is submitted. */
 	URGENT_GAP_NS_MAX = 1000 * 1000,
 	URGENT_OWN_INDEX = 0, /* the worker of the high lane alone */
 };

@@ -2,9 +2,9 @@
 /*
  * Goal: a read that fails for its sectors is tried once more, in an enter of
  * its own, so that the kernel makes it one request with no other: sound sectors
- * then come. G4. Hazard that others met: neighbours on the disk that are
- * submitted together are one request for the device, and a bad sector of one
- * fails both; so it is for neighbours in one piece of the page cache.
+ * then come. G4. Hazard that others met: the kernel submits neighbours on the
+ * disk as one request, so that a bad sector of either read fails both; reads of
+ * one piece of the page cache fail together as well.
  * Method: white box: reads of a file of pages, once said to go past the cache,
  * once through it, end with made-up errors the first time.
  */

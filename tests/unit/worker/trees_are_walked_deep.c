@@ -21,8 +21,8 @@ enum {
 	ACTORS = 600,
 	TURNS = 8,
 	/*
-	 * Depth first a turn is 16 of one task, each with 3 of the slot; that,
-	 * four times.
+	 * Depth first one task may run 16 times in a row, each time with 3
+	 * tasks of the LIFO slot; four times as many runs are allowed.
 	 */
 	ALL_TURNS_MAX = ACTORS * TURNS * 256,
 	LIMIT_SECONDS = 120,

@@ -63,8 +63,8 @@ struct event {
 
 static struct pinion_runtime *runtime;
 static struct pin_host host;
-static uint64_t clock_ns;	      /* 0: not read so far */
-static struct pin_atomic_u32 goes_on; /* the worker may be within a turn then */
+static uint64_t clock_ns;		/* 0: not read so far */
+static struct pin_atomic_u32 goes_on;	/* the worker may be within a turn then */
 static struct event events[EVENTS_MAX]; /* by the worker; read after its end */
 static uint32_t event_count;
 static bool is_noting;
@@ -101,9 +101,9 @@ static void note(char kind)
 /* ---- the host ---- */
 
 /*
- * Stops when it is first read, as if this had taken BEGIN_NS: so it is never
- * behind the real clock by which the turn before was timed, and tasks do not
- * seem short. When all is over it is the real one again.
+ * Stops when it is first read, BEGIN_NS ahead: never earlier than the real
+ * clock, which timed the turn before, and so that tasks do not seem short. In
+ * the end it goes on as the real clock.
  */
 static uint64_t read_clock(void)
 {
