@@ -318,6 +318,7 @@ static void run_limit(void)
 	/* None again: one read holds for a while. */
 	limit_free_bytes = UINT64_MAX;
 	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));
+	MODEL_CHECK(owner.growth.unlimited_ns == owner.shared->host->now_ns() + 100000000);
 	limit_free_bytes = 0;
 	owner.now_ns = owner.growth.unlimited_ns - 1;
 	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));

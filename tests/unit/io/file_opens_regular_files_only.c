@@ -88,7 +88,8 @@ static void check_requests(uint32_t io_level, uint32_t ring_sharing)
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 
-	runtimes_config(&config, 1, io_level);
+	/* Two: with one alone no ring is shared. */
+	runtimes_config(&config, 2, io_level);
 	runtimes_tuning.ring_sharing = ring_sharing;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {

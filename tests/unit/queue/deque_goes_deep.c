@@ -13,7 +13,10 @@
 
 enum {
 	SLOTS = 64,
-	LEFT = SLOTS / PIN_DEQUE_DEEP_PART,
+	LEFT = SLOTS / 4,
+	/* Newest taken until the oldest has its turn: in a row, in any case. */
+	ROW = 15,
+	MOST = 1023,
 	ITEMS = 8192, /* more than are pushed */
 	NONE = -1,
 };
@@ -85,7 +88,7 @@ static void check_row(void)
 	expect_number("the oldest begins it", 0, pop());
 	for (long oldest = 1; oldest <= 3; oldest++) {
 		/* As the first of all follows a take of the oldest. */
-		int count = oldest == 1 ? PIN_DEQUE_NEWEST_ROW : PIN_DEQUE_NEWEST_ROW - 1;
+		int count = oldest == 1 ? ROW : ROW - 1;
 
 		for (int i = 0; i < count; i++) {
 			expect_number("newest", pushed - 1, pop());
@@ -104,12 +107,12 @@ static void check_bound(void)
 
 	fill(true);
 	expect_number("the oldest begins it", 0, pop());
-	for (uint32_t i = 0; i < 4 * (PIN_DEQUE_NEWEST_MAX + 1); i++) {
+	for (uint32_t i = 0; i < 4 * (MOST + 1); i++) {
 		long item = pop();
 
 		takes++;
 		if (item == oldest) {
-			expect_number("takes", PIN_DEQUE_NEWEST_MAX, takes);
+			expect_number("takes", MOST, takes);
 			oldest++;
 			takes = 0;
 			push();
