@@ -416,7 +416,8 @@ struct pinion_tuning {
 
 	/*
 	 * Milliseconds that memory of a worker's buffers rests before it is
-	 * given back to the kernel, 1 … 86400000. It is taken, and registered
+	 * given back to the kernel, 1 … 86400000; the worker looks once in that
+	 * time, so it may take twice as long. Memory is taken, and registered
 	 * with the worker's ring, in steps of 2 MiB (buffers of
 	 * `small_buffer_bytes`: 256 KiB) as buffers are acquired; at the start
 	 * there is only address space. 0: all of it is taken and registered
