@@ -233,9 +233,10 @@ void scanning_report_speed(
 	double gigabytes = (double)totals->read_bytes / 1e9;
 
 	report_line(
-		"%s%.3f GB (holes: %.3f GB) in %.3f s, %.3f GB/s; %llu files past the page cache",
+		"%s%.3f GB (holes: %.3f GB) in %.3f s, %.3f GB/s; %llu file%s past the page cache",
 		first, gigabytes, (double)totals->hole_bytes / 1e9, seconds,
-		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)totals->direct_files);
+		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)totals->direct_files,
+		totals->direct_files == 1 ? "" : "s");
 }
 
 int scanning_exit_status(bool has_trouble, bool has_found)

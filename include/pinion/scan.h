@@ -119,7 +119,7 @@ enum { PINION_SCAN_ENOUGH = 1 };
 /*
  * The callbacks of the engine. Each returns 0 to go on or a negative errno,
  * which ends this file as FAILED; -ECANCELED ends it as CANCELLED. `window` may
- * also return PINION_SCAN_ENOUGH.
+ * also return PINION_SCAN_ENOUGH. Other positive results count as -EINVAL.
  *
  * Context: `open`, `window` and `close` run on workers; those of one file never
  * overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the last,

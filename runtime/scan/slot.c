@@ -76,6 +76,12 @@ static void fail(struct pin_slot *slot, int error)
 	report(slot, outcome_of(error), error);
 }
 
+/* A positive result has no meaning, so the engine is mistaken: its file fails. */
+static int result_of_callback(int rc)
+{
+	return rc > 0 ? -EINVAL : rc;
+}
+
 /*
  * The outcome is the first of: an error of a read, a change of the file,
  * unreadable pages, an error of the caller's close.
@@ -94,7 +100,7 @@ static void finish(struct pin_reader *reader)
 		error = pin_reader_gap_error(reader);
 	}
 	if (scan->ops.close != NULL) {
-		int rc = scan->ops.close(scan->arg, &slot->file, error);
+		int rc = result_of_callback(scan->ops.close(scan->arg, &slot->file, error));
 
 		if (rc < 0 && error == 0) {
 			error = rc;
@@ -144,7 +150,7 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 		totals->read_bytes += new_bytes;
 		totals->hole_bytes += new_bytes;
 	}
-	return rc == PINION_SCAN_ENOUGH ? PIN_READER_ENOUGH : rc;
+	return rc == PINION_SCAN_ENOUGH ? PIN_READER_ENOUGH : result_of_callback(rc);
 }
 
 /* Of what begins now; 0: none. */
@@ -238,7 +244,9 @@ static void begin(struct pin_slot *slot, int fd)
 	if (slot->user != NULL) {
 		memset(slot->user, 0, scan->config.file_user_bytes);
 	}
-	rc = scan->ops.open != NULL ? scan->ops.open(scan->arg, &slot->file) : 0;
+	rc = scan->ops.open != NULL
+		? result_of_callback(scan->ops.open(scan->arg, &slot->file))
+		: 0;
 	if (rc < 0) {
 		fail(slot, rc);
 		return;

@@ -89,7 +89,7 @@ make_uncached() {
 	head -c "$1" /dev/zero >data
 	pinion sum -a "$(any)" --direct=always --stats data
 	expect 0
-	grep -q '; 1 files past the page cache' err || skip "this file system has no direct reads"
+	grep -q '; 1 file past the page cache' err || skip "this file system has no direct reads"
 	mv out right
 }
 

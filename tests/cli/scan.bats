@@ -789,6 +789,21 @@ ends_at_its_limit() {
 	grep -q 'holes: 8796.0' err
 }
 
+@test "a word in front of the paths, as grep takes it, is answered with -e" {
+	local hint='pinion scan: a pattern to search for follows -e, a plain word -F -e'
+	printf 'a word' >file
+	scan word file
+	expect 2
+	[ "$(head -2 err)" = "pinion scan: word: no such file or directory
+$hint" ]
+	for arguments in "missing" "file missing" "-F -e word missing file"; do
+		# shellcheck disable=SC2086
+		scan $arguments
+		expect 2
+		! grep -qxF "$hint" err
+	done
+}
+
 @test "holes that have to be searched fail by name after --file-timeout" {
 	needs regex
 	truncate -s 8T file 2>/dev/null || skip "no file of 8 TiB here"

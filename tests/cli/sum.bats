@@ -582,6 +582,29 @@ counts() {
 	grep -qx 'pinion sum: WARNING: 1 line is improperly formatted' err
 }
 
+@test "a list of another algorithm with as many digits is suspected" {
+	needs xxh3
+	local digits=0123456789abcdef
+	printf a >a
+	printf '%s  a\n' "$digits$digits" >as_md5
+	sum -c as_md5
+	expect 1
+	grep -qx 'pinion sum: as_md5: no file matches as xxh3-128; a list of md5sum is checked with -a md5' err
+	sum -a xxh3-128 -c as_md5
+	expect 1
+	! grep -q 'matches as' err
+	sum -a xxh3-128 a >mixed
+	cat as_md5 >>mixed
+	sum -c mixed
+	expect 1
+	! grep -q 'matches as' err
+	needs sha256
+	printf '%s  a\n' "$digits$digits$digits$digits" >as_b3
+	sum -c as_b3
+	expect 1
+	grep -qx 'pinion sum: as_b3: no file matches as sha256; a list of b3sum is checked with -a blake3' err
+}
+
 @test "a missing path: a line, the rest is done, status 2" {
 	printf a >a
 	sum -a "$(any)" missing a $'mis\nsing\e\xff'

@@ -267,6 +267,16 @@ static int on_close(void *arg, struct pinion_scan_file *file, int error)
 	return error != 0 ? error : close_error;
 }
 
+/* `pinion scan WORD PATH`, as grep is called. */
+static bool is_likely_a_pattern(const struct scan_job *job, const char *path, int error)
+{
+	const struct scan_options *options = job->options;
+
+	return error == -ENOENT && options->path_count > 1 &&
+		options->patterns.expression_count + options->patterns.file_count == 0 &&
+		strcmp(path, options->paths[0]) == 0;
+}
+
 static void on_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -280,6 +290,9 @@ static void on_report(
 			report_hole_timeout(file, searched->late_offset);
 		} else if (searched == NULL || !searched->has_gaps) {
 			report_outcome(file, outcome, error);
+		}
+		if (is_likely_a_pattern(job, file->path, error)) {
+			report_line("a pattern to search for follows -e, a plain word -F -e");
 		}
 		worker->has_trouble = true;
 	}

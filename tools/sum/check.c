@@ -31,6 +31,7 @@ struct list_counts {
 	uint64_t number; /* of the line just read */
 	uint64_t good;
 	uint64_t bad;
+	const struct digest_algorithm *guessed; /* as in struct checklist */
 };
 
 static const struct digest_algorithm *check_algorithm(struct sum_job *job, uint64_t sequence)
@@ -193,6 +194,7 @@ static int check_lines(struct sum_job *job, struct input_lines *lines, const cha
 		switch (checklist_parse(&list, line, length, &entry)) {
 		case CHECKLIST_ENTRY:
 			counts->good++;
+			counts->guessed = list.guessed;
 			error = check_entry(job, &entry);
 			break;
 		case CHECKLIST_BAD:
@@ -210,6 +212,21 @@ static void warn_count(uint64_t count, const char *one, const char *many)
 	if (count > 0) {
 		report_line("WARNING: %llu %s", (unsigned long long)count, count == 1 ? one : many);
 	}
+}
+
+/* No file matched: the list may be of another algorithm with as many digits. */
+static void suggest_algorithm(
+	const struct sum_job *job, const char *name, const struct digest_algorithm *guessed)
+{
+	char reason[128];
+
+	if (guessed == NULL || job->verified_count > 0 || job->mismatch_count == 0) {
+		return;
+	}
+	snprintf(reason, sizeof(reason), "no file matches as %s; a list of %s", guessed->name,
+		guessed == &digest_algorithms[DIGEST_SHA256] ? "b3sum is checked with -a blake3"
+							     : "md5sum is checked with -a md5");
+	report_path(name, reason);
 }
 
 static void warn(struct sum_job *job, const char *name, const struct list_counts *counts)
@@ -238,6 +255,7 @@ static void warn(struct sum_job *job, const char *name, const struct list_counts
 	if (job->options->ignores_missing && job->verified_count == 0) {
 		report_path(name, "no file was verified");
 	}
+	suggest_algorithm(job, name, counts->guessed);
 }
 
 static void check_list(struct sum_job *job, const char *path)

@@ -191,18 +191,23 @@ static char *skip_tag(char *text, const char *tag)
 
 /* The algorithm of a line without a tag; NULL: none of ours. */
 static const struct digest_algorithm *algorithm_of_length(
-	const struct checklist *list, size_t digit_count)
+	struct checklist *list, size_t digit_count)
 {
-	const struct digest_algorithm *algorithm = list->only;
-
-	if (algorithm == NULL && digit_count == 64) {
-		algorithm = &digest_algorithms[DIGEST_SHA256];
-	} else if (algorithm == NULL && digit_count == 32) {
-		algorithm = &digest_algorithms[DIGEST_XXH3_128];
-	} else if (algorithm == NULL && digit_count == 40) {
-		algorithm = &digest_algorithms[DIGEST_SHA1];
+	if (list->only != NULL) {
+		return list->only;
 	}
-	return algorithm;
+	switch (digit_count) {
+	case 64:
+		list->guessed = &digest_algorithms[DIGEST_SHA256];
+		return list->guessed;
+	case 32:
+		list->guessed = &digest_algorithms[DIGEST_XXH3_128];
+		return list->guessed;
+	case 40:
+		return &digest_algorithms[DIGEST_SHA1];
+	default:
+		return NULL;
+	}
 }
 
 /* After the digest: a blank and, in the GNU form, a space or an asterisk. */

@@ -9,6 +9,7 @@
 #include "tests/support/scans.h"
 
 #include <errno.h>
+#include <limits.h>
 
 enum {
 	LIMIT_SECONDS = 60,
@@ -22,10 +23,12 @@ static int open_result;
 static int close_result;
 static const void *reported_user;
 
+static int third_result;
+
 static int fail_third(const struct pinion_scan_file *file, const struct pinion_window *window)
 {
 	(void)file;
-	return window->index == 2 ? -EBADMSG : 0;
+	return window->index == 2 ? third_result : 0;
 }
 
 static int cancel_at_first(const struct pinion_scan_file *file, const struct pinion_window *window)
@@ -36,12 +39,13 @@ static int cancel_at_first(const struct pinion_scan_file *file, const struct pin
 	return 0;
 }
 
-static void check_window_error(uint32_t order)
+static void check_window_error(uint32_t order, int result, int error)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
 	struct pinion_scan_config config;
 	struct pinion_scan_stats totals;
 
+	third_result = result;
 	scans_window_hook = fail_third;
 	scans_config(&config);
 	config.order = order;
@@ -51,7 +55,7 @@ static void check_window_error(uint32_t order)
 	current_scan = scans_create(runtime, &config);
 	scans_add(current_scan, 0);
 	expect_number("finish", 0, pinion_scan_finish(current_scan, &totals, sizeof(totals)));
-	scans_expect_end(0, PINION_SCAN_FAILED, -EBADMSG);
+	scans_expect_end(0, PINION_SCAN_FAILED, error);
 	expect_number("windows up to the error", 3, pin_load_acquire_u32(&scans_files[0].windows));
 	expect_number("failed", 1, (long long)totals.failed);
 	pinion_scan_destroy(current_scan);
@@ -276,12 +280,16 @@ int main(void)
 		mkfifo("fifo", 0600) == 0 && mkdir("folder", 0700) == 0 &&
 			mkdir("folder/below", 0700) == 0 && symlink("loop", "loop") == 0 &&
 			symlink("0", "link") == 0);
-	check_window_error(PINION_SCAN_PARALLEL);
-	check_window_error(PINION_SCAN_IN_ORDER);
+	check_window_error(PINION_SCAN_PARALLEL, -EBADMSG, -EBADMSG);
+	check_window_error(PINION_SCAN_IN_ORDER, -EBADMSG, -EBADMSG);
+	check_window_error(PINION_SCAN_PARALLEL, PINION_SCAN_ENOUGH + 1, -EINVAL);
+	check_window_error(PINION_SCAN_IN_ORDER, INT_MAX, -EINVAL);
 	check_callbacks("0", 0, 0, PINION_SCAN_DONE, 0);
 	check_callbacks("link", 0, 0, PINION_SCAN_DONE, 0);
 	check_callbacks("0", -EBADMSG, 0, PINION_SCAN_FAILED, -EBADMSG);
 	check_callbacks("0", 0, -EBADMSG, PINION_SCAN_FAILED, -EBADMSG);
+	check_callbacks("0", 1, 0, PINION_SCAN_FAILED, -EINVAL);
+	check_callbacks("0", 0, 1, PINION_SCAN_FAILED, -EINVAL);
 	check_callbacks("missing", 0, 0, PINION_SCAN_FAILED, -ENOENT);
 	check_callbacks("folder", 0, 0, PINION_SCAN_FAILED, -EISDIR);
 	check_callbacks("fifo", 0, 0, PINION_SCAN_SKIPPED, -ENOTSUP);
