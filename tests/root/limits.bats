@@ -207,11 +207,14 @@ enter_memory_group() {
 		name=memory.limit_in_bytes
 	else
 		top=/sys/fs/cgroup
+		# Version 2 has it where the groups above hand it down.
+		echo +memory >$top/cgroup.subtree_control 2>/dev/null || true
 	fi
 	group=$top/pinion-test-$$
 	mkdir "$group" 2>/dev/null || skip "no control group can be made here"
 	[ -e "$group/$name" ] || skip "control groups have no memory controller here"
-	echo "$limit" >"$group/$name"
+	limit_file=$group/$name
+	echo "$limit" >"$limit_file"
 }
 
 in_group() {
@@ -248,4 +251,13 @@ leave_group() {
 	[ "$status" = 2 ]
 	[ ! -s out ]
 	grep -q "pinion-test-$$/memory.* is 20 MiB.* 8 workers need .*MemoryMax=" err
+}
+
+@test "a memory cgroup's limit that is lowered meanwhile: no growth, no OOM kill" {
+	enter_memory_group 512M
+	status=0
+	TEST_MEMORY_LIMIT=$limit_file in_group "${top_builddir:-$OLDPWD}/tests/fault/growth_is_refused" >out 2>&1 || status=$?
+	leave_group
+	cat out
+	[ "$status" = 0 ]
 }

@@ -126,15 +126,19 @@ static int model_populate_at(void *bytes, size_t length, const char *site)
 		: model_populate(bytes, length);
 }
 
-static void model_memlimit(struct pin_memlimit *out_limit)
+/* Spoilt, it is that of the start. */
+static void model_memlimit(struct pin_memlimit *out_limit, const char *site)
 {
+	uint64_t free_bytes = model_is_spoilt(MODEL_SKIP, site, "pin_memlimit_find")
+		? UINT64_MAX
+		: limit_free_bytes;
+
 	limit_reads++;
-	*out_limit = (struct pin_memlimit){.limit_bytes = limit_free_bytes,
-		.free_bytes = limit_free_bytes,
-		.path = "memory.max"};
+	*out_limit = (struct pin_memlimit){
+		.limit_bytes = free_bytes, .free_bytes = free_bytes, .path = "memory.max"};
 }
 
-#define pin_memlimit_find(root, out) ((void)(root), model_memlimit(out))
+#define pin_memlimit_find(root, out) ((void)(root), model_memlimit(out, __func__))
 #define pin_pages_populate(bytes, length) model_populate_at(bytes, length, __func__)
 #define pin_pages_give_back model_give_back
 #define pin_pages_keep_small(bytes, length) ((void)(bytes), (void)(length))
@@ -361,6 +365,11 @@ static const struct model_mutant again_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant limit_mutants[] = {
+	{"the limit is that of the start", {MODEL_SKIP, "is_within_limit", "pin_memlimit_find"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant top_mutants[] = {
 	{"pages go while a buffer is out", {MODEL_SKIP, "give_back_from", "pin_pool_close"}},
 	{.name = NULL},
@@ -370,7 +379,7 @@ static const struct model_case cases[] = {
 	{"thief", run_thief, 3, 1, 0, thief_mutants, NULL},
 	{"again", run_again, 3, 1, 0, again_mutants, NULL},
 	{"none", run_none, 1, 1, 0, NULL, NULL},
-	{"limit", run_limit, 1, 1, 0, NULL, NULL},
+	{"limit", run_limit, 1, 1, 0, limit_mutants, NULL},
 	{"top", run_top, 1, 1, 0, top_mutants, NULL},
 };
 
