@@ -75,9 +75,6 @@ struct pace_report {
 
 void pace_init(struct pace *pace, const struct pace_options *options);
 
-/* Another highest rate. */
-void pace_limit(struct pace *pace, uint64_t max);
-
 /* Returns the rate until the next report. */
 uint64_t pace_step(struct pace *pace, const struct pace_report *report);
 

@@ -65,11 +65,6 @@ static void check_climb(void)
 	quiet("again", 1830);
 	quiet("to the most", 2000);
 	quiet("no more", 2000);
-	pace_limit(&pace, 1500);
-	expect_number("another limit", 1500, (long long)pace.rate);
-	quiet("no more", 1500);
-	pace_limit(&pace, 1);
-	expect_number("not below the least", 100, (long long)pace.rate);
 }
 
 /* A fall from 1600, three ignored reports, and back to 1200. */
@@ -140,6 +135,54 @@ static void check_trials(void)
 	repeat("kept", 6, 1952);
 	expect_number("a third above the ceiling", PACE_CLIMBS, pace.phase);
 	quiet("climbs", 2197);
+}
+
+/* After a fall trials are a sixteenth again, with a short pause. */
+static void check_trials_after_fall(void)
+{
+	fall_and_return();
+	repeat("pause", 2, 1228);
+	quiet("trial", 1305);
+	repeat("kept: the next would be an eighth", 6, 1305);
+	far_over("half", 652);
+	repeat("ignored", 3, 652);
+	quiet("a sixteenth and one", 693);
+	quiet("again", 737);
+	quiet("again", 784);
+	quiet("again", 834);
+	quiet("again", 887);
+	quiet("again", 943);
+	quiet("again", 1002);
+	quiet("three quarters of the ceiling", 1002);
+	repeat("pause", 2, 1002);
+	quiet("trial: a sixteenth", 1065);
+	over("taken back", 1002);
+	far_over("ignored", 1002);
+	repeat("ignored", 2, 1002);
+	far_over("half", 501);
+	repeat("ignored", 3, 501);
+	quiet("a sixteenth and one", 533);
+	quiet("again", 567);
+	quiet("again", 603);
+	quiet("again", 641);
+	quiet("again", 682);
+	quiet("again", 725);
+	quiet("again", 771);
+	quiet("three quarters of the ceiling", 771);
+	repeat("a pause as short as at first", 2, 771);
+	quiet("trial: a sixteenth", 820);
+}
+
+/* A third above the ceiling nothing is known any more. */
+static void check_clear(void)
+{
+	for (uint64_t rate = 1200; rate <= 1201; rate++) {
+		begin(100, rate, 100000);
+		pace.phase = PACE_TRIES;
+		pace.ceiling = 900;
+		repeat("trial", 6, rate);
+		expect_number("a third above", rate > 1200 ? PACE_CLIMBS : PACE_HOLDS, pace.phase);
+	}
 }
 
 static void check_held(void)
@@ -225,6 +268,8 @@ int main(void)
 	check_climb();
 	check_fall();
 	check_trials();
+	check_trials_after_fall();
+	check_clear();
 	check_held();
 	check_latency();
 	check_pressure();

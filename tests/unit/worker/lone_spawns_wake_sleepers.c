@@ -2,8 +2,10 @@
 /*
  * Goal: a task that is spawned alone starts on another worker that sleeps,
  * although its spawner never ends, without the watchdog; each time that all
- * others sleep again, also within one task. While no worker sleeps a spawn
- * wakes none, and its slot is closed for nothing. A worker that gets up beside
+ * others sleep again, also within one task, and in a batch. In a pause a spawn
+ * wakes none, unless the watchdog has found its worker's work; the first task
+ * that spawns after another keeps the slot open until the pause ends. While no
+ * worker sleeps a spawn wakes none, and its slot is closed for nothing. A worker that gets up beside
  * one that sleeps looks for sleepers again. A chain of tasks, each of
  * which spawns the next and ends, wakes ever more rarely. AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on
@@ -13,6 +15,7 @@
  * takes: some wakes are allowed, as it may be stolen and begin anew elsewhere.
  */
 #include "runtime/api/internal.h"
+#include "runtime/worker/spawn.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
@@ -20,11 +23,12 @@
 enum {
 	ROUNDS = 50,
 	CHAIN = 10000,
+	CHILDREN = 8,
 	LIMIT_SECONDS = 60,
 };
 
 static struct pinion_runtime *runtime;
-static struct pinion_task children[2];
+static struct pinion_task children[CHILDREN];
 static struct pin_atomic_u32 run_count;
 static struct pin_atomic_u32 has_ended;
 
@@ -70,6 +74,26 @@ static void end(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* The ways of a spawn of one task, each of which wakes a sleeper for it. */
+enum way { ALONE, IN_BATCH, IN_BATCH_OF_LANES, WAYS };
+
+static enum way way;
+
+static int spawn_one(struct pinion_task *child)
+{
+	struct pinion_task *const children_of_batch[] = {child};
+
+	if (way == IN_BATCH) {
+		return pinion_task_spawn_batch(runtime, children_of_batch, 1);
+	}
+	if (way == IN_BATCH_OF_LANES) {
+		/* As the runtime does where a task of the batch is not normal. */
+		expect_true("claimed", pin_task_claim(child));
+		return pin_worker_spawn_lanes(pin_worker_current(), children_of_batch, 1);
+	}
+	return pinion_task_spawn(runtime, child);
+}
+
 static int spawn_each(struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
@@ -82,7 +106,7 @@ static int spawn_each(struct pinion_task *task)
 		worker->wake_batch.pause_end_ns = 0; /* as after that time */
 		before = wakes_of(worker);
 		children[0] = (struct pinion_task){.run = run_child};
-		expect_number("spawn", 0, pinion_task_spawn(runtime, &children[0]));
+		expect_number("spawn", 0, spawn_one(&children[0]));
 		expect_number("a wake", (long long)before + 1, (long long)wakes_of(worker));
 		tasks_await(&run_count, i + 1);
 	}
@@ -106,6 +130,54 @@ static int spawn_in_pause(struct pinion_task *task)
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &children[1]));
 	expect_number("none in the pause", 1, (long long)wakes_of(worker));
 	expect_true("its next spawn looks again", is_closed(worker));
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+/* Spawns one more, beside a sleeper. */
+static void spawn_and_expect(const char *what, uint64_t wakes, bool closed, uint64_t paused_runs)
+{
+	static uint32_t count;
+	const struct pin_worker *worker = pin_worker_current();
+	struct pinion_task *child = &children[count % CHILDREN];
+
+	count++;
+	*child = (struct pinion_task){.run = run_child};
+	expect_number("spawn", 0, pinion_task_spawn(runtime, child));
+	expect_number(what, (long long)wakes, (long long)wakes_of(worker));
+	expect_number(what, closed, is_closed(worker));
+	expect_number(what, (long long)paused_runs, (long long)worker->paused_runs);
+}
+
+/* What each spawn makes of the slot, of the pause and of what it remembers. */
+static int spawn_through_pauses(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+	struct pin_wake_batch *wake_batch = &worker->wake_batch;
+	uint64_t runs = pin_meter_read(&worker->meter.tasks_run);
+
+	(void)task;
+	sleepers_await(worker->worker_class, 1);
+	spawn_and_expect("a wake", 1, true, 0);
+	tasks_await(&run_count, 1);
+	sleepers_await(worker->worker_class, 1);
+	spawn_and_expect("none in the pause", 1, true, runs + 1);
+	spawn_and_expect("nor by the same task again", 1, true, runs + 1);
+	worker->paused_runs = runs + 7; /* as of another task */
+	spawn_and_expect("another task: the slot opens", 1, false, 0);
+	expect_number("until the pause ends", (long long)wake_batch->pause_end_ns,
+		(long long)worker->announce_ns);
+	(void)pin_spawn_set_announce(worker); /* as a worker that falls asleep does */
+	spawn_and_expect("nothing is remembered", 1, true, runs + 1);
+	wake_batch->pause_end_ns = 0; /* as after that time */
+	spawn_and_expect("a wake, and nothing is remembered", 2, true, 0);
+	tasks_await(&run_count, 6);
+	sleepers_await(worker->worker_class, 1);
+	wake_batch->vain_count = 3;
+	pin_lifo_close(&worker->lifo, PIN_SLOW_REASON_ANNOUNCE | PIN_SLOW_REASON_FOUND);
+	spawn_and_expect("found by the watchdog: a wake in the pause", 3, true, 0);
+	expect_number("once", 0, pin_lifo_closed_for(&worker->lifo) & PIN_SLOW_REASON_FOUND);
+	tasks_await(&run_count, 7);
 	tasks_signal(&has_ended);
 	return 0;
 }
@@ -206,9 +278,13 @@ int main(void)
 		printf("skipped: no membarrier(2)\n");
 		return 77;
 	}
-	start(2, 1, spawn_each);
-	end();
+	for (way = ALONE; way < WAYS; way++) {
+		start(2, 1, spawn_each);
+		end();
+	}
 	start(2, 1000000, spawn_in_pause);
+	end();
+	start(2, 1000000, spawn_through_pauses);
 	end();
 	start(2, 1, spawn_beside_busy);
 	end();
