@@ -5,7 +5,10 @@
  *
  * `lone`: a task spawns one child and works on for as long as the child does.
  * The figure is the time until both have ended; the floor is the task without a
- * child, so the ratio is that to the ideal.
+ * child, so the ratio is that to the ideal. Beside it a bare thread, which the
+ * task wakes by a futex, does the child's work. All work is by the clock: on a
+ * machine with other work a thread that has lost its CPU at the end of its time
+ * ends as much later, and two threads more often than one.
  *
  * `lone_stream`: a task spawns an empty child every 3 us, until another worker
  * has begun one. The figure is the time until then; the floor wakes a bare
@@ -17,6 +20,7 @@
 
 #include <errno.h>
 #include <pinion/pinion.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
@@ -40,7 +44,9 @@ struct lone {
 	enum bench_side side;
 	uint64_t work_ns;
 	struct bare_sleeper bare; /* of `lone_stream` */
-	struct figures longer[LONE_FURTHER];
+	struct figures longer[BENCH_SIDE_COUNT][LONE_FURTHER]; /* us */
+	pthread_t thread; /* of the other side: does the child's work */
+	bool has_thread;
 	/* Written by the workers. */
 	struct pinion_task parent;
 	struct pinion_task child;
@@ -51,6 +57,8 @@ struct lone {
 	uint64_t end_ns;
 	uint32_t left_count;
 	uint32_t done;
+	uint32_t calls; /* of the thread */
+	uint32_t is_ending;
 	int error;
 };
 
@@ -88,16 +96,30 @@ static int run_child(struct pinion_task *task)
 	return 0;
 }
 
+/* The other side's child. */
+static void *live_as_child(void *arg)
+{
+	struct lone *lone = arg;
+	uint32_t calls = 0;
+
+	while (bench_word_wait(&lone->calls, calls) == 0 && bench_word_read(&lone->is_ending) == 0) {
+		calls++;
+		run_child(NULL);
+	}
+	return NULL;
+}
+
 static int run_parent(struct pinion_task *task)
 {
 	struct lone *lone = the_lone;
 
 	(void)task;
 	lone->start_ns = bench_now_ns();
-	lone->left_count = 1;
+	lone->left_count = lone->side == BENCH_FLOOR ? 1 : 2;
 	if (lone->side == BENCH_OURS) {
-		lone->left_count = 2;
 		lone->error = pinion_task_spawn(lone->runtime, &lone->child);
+	} else if (lone->side == BENCH_SECOND) {
+		bench_word_raise(&lone->calls);
 	}
 	work_until(lone->start_ns + lone->work_ns);
 	end_one(lone);
@@ -129,27 +151,36 @@ static int lone_run(void *state, enum bench_side side, struct figures *out_figur
 	if (rc == 0) {
 		rc = figures_add(out_figures, figure);
 	}
-	for (int i = 0; rc == 0 && side == BENCH_OURS && i < LONE_FURTHER; i++) {
+	for (int i = 0; rc == 0 && i < LONE_FURTHER; i++) {
 		rc = run_turn(lone, lone_longer_ns[i], &figure);
 		if (rc == 0) {
-			rc = figures_add(
-				&lone->longer[i], figure * 1000 / (double)lone_longer_ns[i]);
+			rc = figures_add(&lone->longer[side][i], figure);
 		}
 	}
 	return rc;
 }
 
+/* Ours over that side, medians. */
+static double of_side(struct lone *lone, enum bench_side side, uint32_t longer)
+{
+	figures_sort(&lone->longer[BENCH_OURS][longer]);
+	figures_sort(&lone->longer[side][longer]);
+	return figures_quantile(&lone->longer[BENCH_OURS][longer], 0.5) /
+		figures_quantile(&lone->longer[side][longer], 0.5);
+}
+
 static uint32_t lone_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
 {
-	static const char *const names[LONE_FURTHER] = {"of_ideal_2ms", "of_ideal_5ms"};
+	static const char *const names[2][LONE_FURTHER] = {
+		{"of_ideal_2ms", "of_ideal_5ms"}, {"of_thread_2ms", "of_thread_5ms"}};
 	struct lone *lone = state;
 
 	for (uint32_t i = 0; i < LONE_FURTHER; i++) {
-		figures_sort(&lone->longer[i]);
-		further[i] =
-			(struct bench_further){names[i], figures_quantile(&lone->longer[i], 0.5)};
+		further[i] = (struct bench_further){names[0][i], of_side(lone, BENCH_FLOOR, i)};
+		further[LONE_FURTHER + i] =
+			(struct bench_further){names[1][i], of_side(lone, BENCH_SECOND, i)};
 	}
-	return LONE_FURTHER;
+	return 2 * LONE_FURTHER;
 }
 
 /* ---- a stream of them ---- */
@@ -250,8 +281,15 @@ static void lone_stop(void *state)
 
 	pinion_runtime_destroy(lone->runtime);
 	bare_sleeper_stop(&lone->bare);
-	for (int i = 0; i < LONE_FURTHER; i++) {
-		figures_free(&lone->longer[i]);
+	if (lone->has_thread) {
+		__atomic_store_n(&lone->is_ending, 1, __ATOMIC_RELEASE);
+		bench_word_raise(&lone->calls);
+		pthread_join(lone->thread, NULL);
+	}
+	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
+		for (int i = 0; i < LONE_FURTHER; i++) {
+			figures_free(&lone->longer[side][i]);
+		}
 	}
 	free(lone);
 	the_lone = NULL;
@@ -290,10 +328,18 @@ static int lone_start(struct bench *bench, struct bench_setting *out_setting, vo
 	struct lone *lone;
 	int rc = start(bench, out_setting, run_parent, &lone);
 
-	if (rc == 0) {
-		*out_state = lone;
+	if (rc != 0) {
+		return rc;
 	}
-	return rc;
+	rc = -pthread_create(&lone->thread, NULL, live_as_child, lone);
+	if (rc != 0) {
+		report_line("cannot start a thread: %s", report_reason(rc));
+		lone_stop(lone);
+		return rc;
+	}
+	lone->has_thread = true;
+	*out_state = lone;
+	return 0;
 }
 
 static int stream_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
@@ -317,7 +363,9 @@ const struct bench_subject bench_lone = {
 	.name = "lone",
 	.unit = "us",
 	.brief = "a task of 500 us that spawns one as long at its start, against itself alone",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "without-the-child"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn",
+		[BENCH_FLOOR] = "without-the-child",
+		[BENCH_SECOND] = "bare-thread"},
 	.start = lone_start,
 	.run = lone_run,
 	.stop = lone_stop,
