@@ -6,20 +6,33 @@
 
 #include "tools/scan/hyperscan_shipped.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* Made by the build; defines hyperscan_shipped. */
 #include "tools/scan/shipped_rules.inc"
 
-struct hyperscan_target hyperscan_target_here(void)
+static pthread_once_t here_once = PTHREAD_ONCE_INIT;
+static struct hyperscan_target here;
+
+static void find_here(void)
 {
-	struct hyperscan_target target = {.version = hs_version()};
 	hs_platform_info_t platform;
 
+	here.version = hs_version();
 	if (hs_populate_platform(&platform) == HS_SUCCESS) {
-		target.cpu_features = platform.cpu_features;
+		here.cpu_features = platform.cpu_features;
 	}
-	return target;
+}
+
+/*
+ * Found once: each CPUID takes a virtual machine some 10 us, a platform several
+ * of them, and there is a call for each rule.
+ */
+struct hyperscan_target hyperscan_target_here(void)
+{
+	(void)pthread_once(&here_once, find_here);
+	return here;
 }
 
 static bool is_same_library(const struct hyperscan_target *target)

@@ -407,9 +407,10 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	int search_error;
 	int error;
 
-	begin_test(job, matcher);
+	/* What the first open waits for is begun first. */
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
+	begin_test(job, matcher);
 	await_compiled(&searching);
 	search_error = meanwhile_end(&searching);
 	compile_limit_end();
