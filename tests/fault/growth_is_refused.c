@@ -132,11 +132,11 @@ static void expect_unregistered(void)
 	expect_number("memory", COUNT * MIB, (long long)info().populated_bytes);
 	expect_number("registered", STEP * MIB, (long long)info().registered_bytes);
 	read_into(0, STEP);
-	expect_number("registered reads", 0,
-		(long long)runtimes_counters(runtime).unregistered_reads);
+	expect_number(
+		"registered reads", 0, (long long)runtimes_counters(runtime).unregistered_reads);
 	read_into(STEP, COUNT);
-	expect_number("others", COUNT - STEP,
-		(long long)runtimes_counters(runtime).unregistered_reads);
+	expect_number(
+		"others", COUNT - STEP, (long long)runtimes_counters(runtime).unregistered_reads);
 	on_worker(give, 0, COUNT, 0);
 }
 
@@ -217,8 +217,7 @@ static int live_with_less_locked(void *arg)
 	(void)arg;
 	runtimes_watchdog(LIMIT_SECONDS);
 	/* Root may lock what it likes. */
-	expect_ready("another user",
-		getuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0));
+	expect_ready("another user", getuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0));
 	start();
 	on_worker(take, 0, STEP, 0);
 	if (!may_register() || info().registered_bytes != STEP * MIB) {
@@ -323,8 +322,8 @@ int main(void)
 		return EXPECT_SKIPPED;
 	}
 	/* In a child: it needs a process with one thread. */
-	expect_number("locked memory", 0,
-		child_code(child_run(live_with_less_locked, NULL, NULL, 0)));
+	expect_number(
+		"locked memory", 0, child_code(child_run(live_with_less_locked, NULL, NULL, 0)));
 	check_pages();
 	check_registration(-ENOMEM, "the locked-memory limit is ");
 	check_registration(-EINVAL, "io_uring: Invalid argument (reads into the rest");

@@ -43,7 +43,7 @@ struct lone {
 	struct pinion_runtime *runtime;
 	enum bench_side side;
 	uint64_t work_ns;
-	struct bare_sleeper bare; /* of `lone_stream` */
+	struct bare_sleeper bare;			       /* of `lone_stream` */
 	struct figures longer[BENCH_SIDE_COUNT][LONE_FURTHER]; /* us */
 	pthread_t thread; /* of the other side: does the child's work */
 	bool has_thread;
@@ -102,7 +102,8 @@ static void *live_as_child(void *arg)
 	struct lone *lone = arg;
 	uint32_t calls = 0;
 
-	while (bench_word_wait(&lone->calls, calls) == 0 && bench_word_read(&lone->is_ending) == 0) {
+	while (bench_word_wait(&lone->calls, calls) == 0 &&
+		bench_word_read(&lone->is_ending) == 0) {
 		calls++;
 		run_child(NULL);
 	}

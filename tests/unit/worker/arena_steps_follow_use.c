@@ -47,8 +47,7 @@ static void start(uint32_t buffer_bytes, uint32_t buffer_count)
 static void take(uint32_t from, uint32_t to, size_t bytes)
 {
 	for (uint32_t i = from; i < to; i++) {
-		expect_number(
-			"acquire", 0, pinion_buffer_acquire(runtime, bytes, &buffers[i]));
+		expect_number("acquire", 0, pinion_buffer_acquire(runtime, bytes, &buffers[i]));
 	}
 }
 
@@ -64,8 +63,8 @@ static void look_and_expect(const char *what, uint64_t kept_mib)
 	struct pin_worker *worker = pin_worker_current();
 
 	pin_arena_growth_look(worker);
-	expect_number(what, (long long)kept_mib * MIB,
-		(long long)pin_meter_read(&worker->growth.bytes));
+	expect_number(
+		what, (long long)kept_mib * MIB, (long long)pin_meter_read(&worker->growth.bytes));
 	expect_number("given back", (long long)(COUNT - kept_mib) * MIB,
 		(long long)pin_meter_read(&worker->growth.given_back_bytes));
 }

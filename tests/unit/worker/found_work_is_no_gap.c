@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a sleep that the watchdog ended, since work was there that no spawn had
- * woken the worker for, teaches the spin no long gap; a sleep that a spawn ended
- * does.
+ * woken the worker for, teaches the spin no long gap; a sleep that a spawn
+ * ended does.
  * Method: one worker sleeps, and its average of gaps is set to 0; another
  * spawns a child and waits for it, first with a wake, then in the pause after
  * it, in which only the watchdog comes.

@@ -5,9 +5,10 @@
  * others sleep again, also within one task, and in a batch. In a pause a spawn
  * wakes none, unless the watchdog has found its worker's work; the first task
  * that spawns after another keeps the slot open until the pause ends. While no
- * worker sleeps a spawn wakes none, and its slot is closed for nothing. A worker that gets up beside
- * one that sleeps looks for sleepers again. A chain of tasks, each of
- * which spawns the next and ends, wakes ever more rarely. AS-23, AS-33, C7.
+ * worker sleeps a spawn wakes none, and its slot is closed for nothing. A
+ * worker that gets up beside one that sleeps looks for sleepers again. A chain
+ * of tasks, each of which spawns the next and ends, wakes ever more rarely.
+ * AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on
  * only when the child has run; there is no watchdog, so a child that wakes no
  * worker hangs and trips the test's own. Wakes are counted, not timed: pauses
@@ -87,7 +88,7 @@ static int spawn_one(struct pinion_task *child)
 		return pinion_task_spawn_batch(runtime, children_of_batch, 1);
 	}
 	if (way == IN_BATCH_OF_LANES) {
-		/* As the runtime does where a task of the batch is not normal. */
+		/* As for a batch some of which is not normal. */
 		expect_true("claimed", pin_task_claim(child));
 		return pin_worker_spawn_lanes(pin_worker_current(), children_of_batch, 1);
 	}
