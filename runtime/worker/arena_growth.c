@@ -31,8 +31,8 @@ enum {
 	TOLD_PAGES = 1,
 	TOLD_REGISTER = 2,
 	TOLD_LIMIT = 4,
-	/* How long a worker trusts that there is no limit. */
-	UNLIMITED_MS = 100,
+	/* How long a worker trusts that there is no limit, or no room. */
+	TRUST_MS = 100,
 };
 
 /* ---- sizes ---- */
@@ -208,7 +208,8 @@ static size_t count_huge(uint8_t *memory, size_t bytes)
  * Beyond the limit of a memory cgroup a touched page is no error: the kernel
  * kills the process. The limit may have been set, or others may have used what
  * it left, since the arenas were fitted. So it is read for each step; without
- * any, at most once in UNLIMITED_MS.
+ * any, and after a refusal, at most once in TRUST_MS: a worker whose buffers
+ * are all out would else read some ten files for each request.
  */
 static bool is_within_limit(struct pin_worker *worker, size_t bytes)
 {
@@ -223,14 +224,19 @@ static bool is_within_limit(struct pin_worker *worker, size_t bytes)
 	if (now_ns < growth->unlimited_ns) {
 		return true;
 	}
+	if (now_ns < growth->refused_ns && bytes >= growth->refused_bytes) {
+		return false;
+	}
 	pin_memlimit_find("", &limit);
 	if (limit.free_bytes == UINT64_MAX) {
-		growth->unlimited_ns = now_ns + (uint64_t)UNLIMITED_MS * 1000 * 1000;
+		growth->unlimited_ns = now_ns + (uint64_t)TRUST_MS * 1000 * 1000;
 		return true;
 	}
 	if (bytes <= pin_memlimit_usable(&limit)) {
 		return true;
 	}
+	growth->refused_ns = now_ns + (uint64_t)TRUST_MS * 1000 * 1000;
+	growth->refused_bytes = bytes;
 	if (is_first_to_tell(worker, TOLD_LIMIT)) {
 		pin_log(&worker->shared->log, PINION_LOG_WARN,
 			"%s is %llu MiB, of which %llu are free: no memory for more buffers of "

@@ -403,6 +403,8 @@ struct pin_growth {
 	/* [own] */
 	uint64_t look_ns;      /* when rest is looked for next; never: nothing is taken */
 	uint64_t unlimited_ns; /* until then no memory cgroup is taken to limit */
+	uint64_t refused_ns;   /* until then none is taken to leave so much: */
+	size_t refused_bytes;
 	uint64_t seen_acquires[PIN_GROWN_KINDS]; /* at the last check */
 	uint32_t seen_free[PIN_GROWN_KINDS];
 	bool is_quiet; /* there was none between the last two checks */

@@ -267,6 +267,13 @@ static long long killed_in(const char *limit_path)
 	return killed;
 }
 
+/* As after the time for which a worker trusts it. */
+static void forget_refusal(void *arg)
+{
+	(void)arg;
+	pin_worker_current()->growth.refused_ns = 0;
+}
+
 static void check_memory(const char *path)
 {
 	static struct pin_memlimit limit;
@@ -288,6 +295,7 @@ static void check_memory(const char *path)
 	on_worker(give, 0, 1, 0);
 	on_worker(take, 0, 1, 0);
 	write_limit(path, before);
+	users_on(runtime, 0, forget_refusal, NULL);
 	on_worker(take, STEP, COUNT, 0);
 	expect_number("all", COUNT * MIB, (long long)info().populated_bytes);
 	read_into(0, COUNT);

@@ -316,9 +316,17 @@ static void run_limit(void)
 	owner.growth.unlimited_ns = 0;
 	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == -ENOMEM);
 	MODEL_CHECK(limit_reads == 2 && pin_load_relaxed_u32(&has_pages[1]) == 0);
+	/* A refusal holds for a while, for as much or more. */
 	limit_free_bytes = STEP_BYTES + STEP_BYTES / 4;
+	MODEL_CHECK(owner.growth.refused_ns == owner.shared->host->now_ns() + 100000000);
+	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == -ENOMEM);
+	MODEL_CHECK(!is_within_limit(&owner, STEP_BYTES + 1));
+	MODEL_CHECK(limit_reads == 2);
+	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES - 1));
+	MODEL_CHECK(limit_reads == 3);
+	owner.growth.refused_ns = 0; /* as after that time */
 	MODEL_CHECK(model_arena_grow(&owner, PIN_GROWN_SMALL) == 0);
-	MODEL_CHECK(limit_reads == 3 && pin_load_relaxed_u32(&has_pages[1]) == 1);
+	MODEL_CHECK(limit_reads == 4 && pin_load_relaxed_u32(&has_pages[1]) == 1);
 	/* None again: one read holds for a while. */
 	limit_free_bytes = UINT64_MAX;
 	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));
@@ -326,7 +334,7 @@ static void run_limit(void)
 	limit_free_bytes = 0;
 	owner.now_ns = owner.growth.unlimited_ns - 1;
 	MODEL_CHECK(is_within_limit(&owner, STEP_BYTES));
-	MODEL_CHECK(limit_reads == 4);
+	MODEL_CHECK(limit_reads == 5);
 	end();
 }
 
