@@ -3,6 +3,7 @@
  * A stack of choices, a random generator, a parsed text.
  */
 #include "tests/model/choices.h"
+#include "tests/model/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,11 @@ static struct {
 	uint64_t random;
 	struct choice stack[CHOICES_MAX];
 } choices;
+
+void choices_exclude(void)
+{
+	snapshot_exclude(&choices, sizeof(choices));
+}
 
 void choices_search(void)
 {
@@ -155,6 +161,27 @@ uint32_t choices_take(uint32_t count, uint32_t percent)
 uint32_t choices_asked(void)
 {
 	return choices.asked;
+}
+
+uint32_t choices_made(void)
+{
+	return choices.position;
+}
+
+bool choices_are_new(void)
+{
+	return choices.mode == SEARCH && choices.position == choices.depth;
+}
+
+uint32_t choices_depth(void)
+{
+	return choices.depth;
+}
+
+void choices_resume(uint32_t made, uint32_t asked)
+{
+	choices.position = made;
+	choices.asked = asked;
 }
 
 void choices_text(char *out, size_t size)

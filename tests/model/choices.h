@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Keeps the state of this file out of snapshots; once, before all else. */
+void choices_exclude(void);
+
 void choices_search(void);
 void choices_random(uint64_t seed);
 /* False when the text makes no sense. */
@@ -35,6 +38,14 @@ bool choices_advance(void);
 uint32_t choices_take(uint32_t count, uint32_t percent);
 /* Counts choices asked for in this execution. */
 uint32_t choices_asked(void);
+/* Counts those with more than one outcome. */
+uint32_t choices_made(void);
+/* True when no execution of the search has come to the next choice by this way. */
+bool choices_are_new(void);
+/* Those that the next execution of the search repeats, but for the last. */
+uint32_t choices_depth(void);
+/* The execution goes on from where it had asked for these. */
+void choices_resume(uint32_t made, uint32_t asked);
 
 /* Writes the execution as a text, cut to fit. */
 void choices_text(char *out, size_t size);

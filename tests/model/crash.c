@@ -5,6 +5,7 @@
 #include "tests/model/crash.h"
 #include "tests/model/execution.h"
 #include "tests/model/explorer.h"
+#include "tests/model/snapshot.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -27,6 +28,11 @@ static void fail_execution(int number, siginfo_t *details, void *machine)
 	 */
 	model_fail("crash: %s at %p, by a pointer from freed memory, or out of bounds",
 		number == SIGSEGV ? "segmentation fault" : "bus error", details->si_addr);
+}
+
+void crash_exclude(void)
+{
+	snapshot_exclude(stack, sizeof(stack));
 }
 
 void crash_watch(void)

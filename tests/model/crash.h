@@ -11,6 +11,8 @@
 #ifndef MODEL_CRASH_H
 #define MODEL_CRASH_H
 
+/* Keeps the state of this file out of snapshots; once, before all else. */
+void crash_exclude(void);
 /* For the rest of the program. */
 void crash_watch(void);
 

@@ -6,13 +6,16 @@
  */
 #undef _FORTIFY_SOURCE /* its longjmp refuses to change stacks */
 #include "tests/model/execution.h"
+#include "runtime/base/thread.h"
 #include "tests/model/choices.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory.h"
+#include "tests/model/snapshot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,8 @@
 
 enum {
 	STACK_BYTES = 256 * 1024,
+	FRAME_BYTES = 2048,
+	SNAPSHOT_STEPS = 40, /* apart */
 	STEPS_MAX = 20000,
 	EVENTS_MAX = 4096,
 	EVENTS_SHOWN = 120,
@@ -51,8 +56,9 @@ struct thread {
 	const void *condition_arg;
 	const char *what; /* it waits for */
 	uint8_t local[LOCAL_BYTES];
-	ucontext_t context; /* its beginning */
-	jmp_buf jump;	    /* where it left off */
+	const uint8_t *stack_used; /* from here to its end */
+	ucontext_t context;	   /* its beginning */
+	jmp_buf jump;		   /* where it left off */
 };
 
 struct event {
@@ -64,9 +70,8 @@ struct event {
 	uint64_t value;
 };
 
-static struct {
+static struct execution {
 	/* One execution. */
-	struct thread threads[MODEL_THREADS_MAX];
 	uint32_t thread_count;
 	uint32_t current;
 	uint32_t quiet_depth;
@@ -75,15 +80,19 @@ static struct {
 	uint64_t clock_ns;
 	bool is_running;
 	bool has_failed;
-	char message[TEXT_BYTES];
-	struct event events[EVENTS_MAX];
 	uint64_t event_count;
-	jmp_buf home;
 	const struct model_case *test;
 	const struct model_mutant *mutant;
+	/* From here on, a snapshot has the threads that there are, and no more. */
+	struct thread threads[MODEL_THREADS_MAX];
+	char message[TEXT_BYTES];
+	struct event events[EVENTS_MAX];
+	jmp_buf home;
 	/* All. */
 	void *local;
 	size_t local_bytes;
+	uint64_t snapshot_step; /* of the last snapshot that counts */
+	bool is_fresh;		/* each execution runs from its beginning */
 	/* Since execution_forget_sites(). */
 	bool mutant_is_reached;
 	uint32_t given_reached; /* bits of the case's list */
@@ -98,8 +107,15 @@ static struct thread *running(void)
 
 /* ---- switching ---- */
 
+/*
+ * The stack of the running thread as far as a function needs it that calls this
+ * and then sets a jump: its frame begins above, and is small.
+ */
+#define NOTE_STACK(thread) \
+	((thread)->stack_used = (const uint8_t *)__builtin_frame_address(0) - FRAME_BYTES)
+
 /* A plain jump takes a tenth of swapcontext's time: no signal mask to save. */
-static void switch_context(struct thread *to, jmp_buf *from)
+static __attribute__((noinline)) void switch_context(struct thread *to, jmp_buf *from)
 {
 	if (_setjmp(*from) != 0) {
 		return;
@@ -129,6 +145,7 @@ static void switch_to(uint32_t next)
 		memcpy(execution.local, to->local, execution.local_bytes);
 	}
 	execution.current = next;
+	NOTE_STACK(from);
 	switch_context(to, &from->jump);
 }
 
@@ -279,6 +296,51 @@ void model_yield(void)
 	}
 }
 
+/* ---- snapshots ---- */
+
+static void add_stacks(void)
+{
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		const struct thread *thread = &execution.threads[i];
+		uint8_t *end = stacks[i] + STACK_BYTES;
+		size_t bytes = thread->has_begun ? (size_t)(end - thread->stack_used) : FRAME_BYTES;
+
+		/* A thread that has ended still chooses its successor. */
+		if (thread->state != ENDED || i == execution.current) {
+			snapshot_add(end - bytes, bytes);
+		}
+	}
+}
+
+/* An execution that starts from the snapshot comes out of here too. */
+static __attribute__((noinline)) void take_snapshot(void)
+{
+	struct thread *thread = running();
+
+	NOTE_STACK(thread);
+	if (_setjmp(thread->jump) != 0) {
+		return;
+	}
+	execution.snapshot_step = execution.step_count;
+	snapshot_begin(choices_made(), choices_asked());
+	snapshot_add(&execution,
+		offsetof(struct execution, threads) +
+			execution.thread_count * sizeof(execution.threads[0]));
+	snapshot_add(pin_thread_own(), sizeof(struct pin_thread));
+	add_stacks();
+	heap_snapshot();
+	memory_snapshot();
+}
+
+static uint32_t take_choice(uint32_t count, uint32_t percent)
+{
+	if (count > 1 && choices_are_new() && !execution.is_fresh &&
+		execution.step_count >= execution.snapshot_step + SNAPSHOT_STEPS) {
+		take_snapshot();
+	}
+	return choices_take(count, percent);
+}
+
 bool model_may_choose(enum model_choice_kind kind)
 {
 	return !model_is_quiet() && (kind == MODEL_FREE || execution.left[kind] > 0);
@@ -292,12 +354,12 @@ uint32_t model_choose(enum model_choice_kind kind, uint32_t count)
 		return 0;
 	}
 	if (kind == MODEL_FREE) {
-		return choices_take(count, 50);
+		return take_choice(count, 50);
 	}
 	if (execution.left[kind] == 0) {
 		return choices_take(1, 0);
 	}
-	choice = choices_take(count, kind == MODEL_PREEMPTION ? PREEMPTION_PERCENT : STALE_PERCENT);
+	choice = take_choice(count, kind == MODEL_PREEMPTION ? PREEMPTION_PERCENT : STALE_PERCENT);
 	execution.left[kind] -= choice > 0 ? 1 : 0;
 	return choice;
 }
@@ -547,7 +609,37 @@ static void run_case(void *arg)
 	execution.test->run();
 }
 
-bool execution_run(const struct model_case *test, const struct model_mutant *mutant,
+void execution_exclude(void)
+{
+	snapshot_exclude(&execution, sizeof(execution));
+	snapshot_exclude(stacks, sizeof(stacks));
+}
+
+void execution_start_fresh(bool is_fresh)
+{
+	execution.is_fresh = is_fresh;
+}
+
+/* From the last snapshot on the way; false: there is none. */
+static bool run_from_snapshot(void)
+{
+	uint32_t made;
+	uint32_t asked;
+
+	if (execution.is_fresh || !choices_are_searched() ||
+		!snapshot_restore(choices_depth(), &made, &asked)) {
+		return false;
+	}
+	memory_resume();
+	choices_resume(made, asked);
+	execution.snapshot_step = execution.step_count;
+	if (_setjmp(execution.home) == 0) {
+		_longjmp(running()->jump, 1);
+	}
+	return true;
+}
+
+static void run_from_beginning(const struct model_case *test, const struct model_mutant *mutant,
 	const uint32_t *bounds, bool forgets_sharing)
 {
 	execution.test = test;
@@ -566,9 +658,18 @@ bool execution_run(const struct model_case *test, const struct model_mutant *mut
 	if (execution.local != NULL) {
 		memset(execution.local, 0, execution.local_bytes);
 	}
+	execution.snapshot_step = 0;
 	start_thread("thread 0", run_case, NULL, false);
 	execution.is_running = true;
 	switch_context(&execution.threads[0], &execution.home);
+}
+
+bool execution_run(const struct model_case *test, const struct model_mutant *mutant,
+	const uint32_t *bounds, bool forgets_sharing)
+{
+	if (!run_from_snapshot()) {
+		run_from_beginning(test, mutant, bounds, forgets_sharing);
+	}
 	execution.is_running = false;
 	return !execution.has_failed;
 }

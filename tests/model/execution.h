@@ -9,6 +9,11 @@
 
 #include "tests/model/explorer.h"
 
+/* Keeps the state of this file out of snapshots; once, before all else. */
+void execution_exclude(void);
+/* Each execution runs from its beginning, whatever snapshots there are. */
+void execution_start_fresh(bool is_fresh);
+
 /*
  * True when it passed. `bounds` has one for each kind of choice, `mutant` may
  * be NULL; without `forgets_sharing` what memory.h learnt before still holds.

@@ -7,7 +7,9 @@
 #include "tests/model/choices.h"
 #include "tests/model/crash.h"
 #include "tests/model/execution.h"
+#include "tests/model/heap.h"
 #include "tests/model/memory.h"
+#include "tests/model/snapshot.h"
 #include "tests/support/sanitized.h"
 
 #include <stdio.h>
@@ -20,6 +22,7 @@ static struct {
 	const struct model_case *test;
 	const struct model_mutant *mutant;
 	uint64_t execution_count; /* of this search */
+	bool is_fresh;		  /* no execution starts from a snapshot */
 } explorer;
 
 /* ---- one search ---- */
@@ -236,6 +239,27 @@ static bool run(const char *program)
 	return passed;
 }
 
+/* What a snapshot must not put back. */
+static void exclude_from_snapshots(void)
+{
+	static bool is_excluded;
+
+	if (!is_excluded) {
+		is_excluded = true;
+		snapshot_exclude(&explorer, sizeof(explorer));
+		choices_exclude();
+		crash_exclude();
+		execution_exclude();
+		heap_exclude();
+		memory_exclude();
+	}
+}
+
+void model_start_fresh(void)
+{
+	explorer.is_fresh = true;
+}
+
 int model_main(const char *program, const struct model_case *cases, size_t case_count)
 {
 	bool passed = true;
@@ -246,6 +270,9 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 	}
 	/* One record for all modelled threads: none lends its own. */
 	(void)pin_thread_own();
+	exclude_from_snapshots();
+	execution_start_fresh(
+		explorer.is_fresh || number_from("PINION_MODEL_FRESH", 0) != 0);
 	crash_watch();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < case_count; i++) {

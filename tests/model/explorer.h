@@ -29,7 +29,8 @@
  * number more than the case says), PINION_MODEL_STALE (0 means sequential
  * consistency), PINION_MODEL_CASE and PINION_MODEL_TWIN (only these),
  * PINION_MODEL_RANDOM (this number of random executions without bounds, seeded
- * by PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution).
+ * by PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution),
+ * PINION_MODEL_FRESH (1: no execution starts from a snapshot: snapshot.h).
  */
 #ifndef MODEL_EXPLORER_H
 #define MODEL_EXPLORER_H
@@ -80,6 +81,12 @@ struct model_case {
 	/* With all of these in place it must pass all the same; NULL: none. */
 	const struct model_defect *given; /* a `site` of NULL ends the list */
 };
+
+/*
+ * Each execution runs from its beginning: for cases that change what no
+ * snapshot has, such as which pages may be touched. Before model_main().
+ */
+void model_start_fresh(void);
 
 /* Explores all cases and their mutants; the test program's exit status. */
 int model_main(const char *program, const struct model_case *cases, size_t case_count);

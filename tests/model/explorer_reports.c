@@ -2,7 +2,9 @@
 /*
  * Goal: the explorer fails a program whose mutant, or given defect, spoils a
  * site that no execution reaches, and a program whose mutant passes; it takes a
- * crash by a pointer from freed memory for a failure of the case.
+ * crash by a pointer from freed memory for a failure of the case. A search from
+ * snapshots is the search in which each execution runs from its beginning, and
+ * would be another if a snapshot left a variable out.
  * Method: model_main() runs small cases here; its status and what it printed
  * are compared with what each has to give.
  */
@@ -10,6 +12,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 #include "tests/model/heap.h"
+#include "tests/model/snapshot.h"
 
 #include <stdalign.h>
 #include <stdio.h>
@@ -88,6 +91,54 @@ static void run_reads(void)
 static void run_reads_in_thread(void)
 {
 	model_thread_join(model_thread_start("reader", read_holder, create_holder()));
+}
+
+/* ---- what a snapshot has to put back ---- */
+
+enum { COUNTS = 30 };
+
+static uint32_t data_count = 1; /* not among those that are zero at first */
+static uint32_t zero_count;
+static _Thread_local uint32_t own_count;
+static uint32_t excluded_count;
+
+static void count(void *arg)
+{
+	uint32_t *heap_count = arg;
+	uint32_t local_count = 0;
+
+	for (uint32_t i = 0; i < COUNTS; i++) {
+		pin_fetch_add_relaxed_u32(&word, 1);
+		data_count++;
+		zero_count++;
+		own_count++;
+		excluded_count++;
+		local_count++;
+		(*heap_count)++;
+	}
+	MODEL_CHECK(local_count == COUNTS);
+}
+
+static void run_counts(void)
+{
+	uint32_t *heap_count = model_aligned_alloc(alignof(uint32_t), sizeof(*heap_count));
+	uint32_t other;
+
+	word = (struct pin_atomic_u32){0};
+	*heap_count = data_count = zero_count = own_count = excluded_count = 0;
+	other = model_thread_start("other", count, heap_count);
+	count(heap_count);
+	model_thread_join(other);
+	MODEL_CHECK(word.value == 2 * COUNTS && *heap_count == 2 * COUNTS);
+	MODEL_CHECK(data_count == 2 * COUNTS && zero_count == 2 * COUNTS);
+	MODEL_CHECK(own_count == 2 * COUNTS);
+	model_free(heap_count);
+}
+
+static void run_counts_excluded(void)
+{
+	run_counts();
+	MODEL_CHECK(excluded_count == 2 * COUNTS);
 }
 
 /* ---- what it said ---- */
@@ -177,11 +228,36 @@ static const struct {
 			"again\" caught in execution 1, with 0 preemptions: crash"}},
 };
 
+static bool are_searches_equal(void)
+{
+	static const struct model_case counts = {"counts", run_counts, 2, 1, 0, NULL, NULL};
+	static const struct model_case excluded = {
+		"counts_excluded", run_counts_excluded, 2, 1, 0, NULL, NULL};
+	static char first[OUTPUT_BYTES];
+	bool is_fresh_right;
+
+	(void)explore(&counts);
+	strcpy(first, output);
+	snapshot_exclude(&excluded_count, sizeof(excluded_count));
+	if (explore(&excluded) != 1) {
+		printf("a snapshot without a variable: expected a failure, got none\n");
+		return false;
+	}
+	setenv("PINION_MODEL_FRESH", "1", 1);
+	is_fresh_right = explore(&excluded) == 0 && explore(&counts) == 0;
+	unsetenv("PINION_MODEL_FRESH");
+	if (!is_fresh_right || strcmp(first, output) != 0) {
+		printf("from snapshots: expected the same as without them, got %s", first);
+		return false;
+	}
+	return true;
+}
+
 int main(void)
 {
 	static const char *const variables[] = {"PINION_MODEL_BOUND", "PINION_MODEL_CASE",
-		"PINION_MODEL_DEEPER", "PINION_MODEL_RANDOM", "PINION_MODEL_REPLAY",
-		"PINION_MODEL_STALE", "PINION_MODEL_TWIN"};
+		"PINION_MODEL_DEEPER", "PINION_MODEL_FRESH", "PINION_MODEL_RANDOM",
+		"PINION_MODEL_REPLAY", "PINION_MODEL_STALE", "PINION_MODEL_TWIN"};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(variables); i++) {
 		unsetenv(variables[i]);
@@ -204,6 +280,9 @@ int main(void)
 				return 1;
 			}
 		}
+	}
+	if (!are_searches_equal()) {
+		return 1;
 	}
 	printf("%zu cases ended as they have to\n", PIN_ARRAY_COUNT(reports));
 	return 0;

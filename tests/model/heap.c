@@ -6,8 +6,10 @@
  */
 #include "tests/model/heap.h"
 #include "tests/model/explorer.h"
+#include "tests/model/snapshot.h"
 
 #include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -23,14 +25,25 @@ struct block {
 	bool is_freed;
 };
 
-static struct {
+static struct heap {
 	alignas(4096) uint8_t bytes[HEAP_BYTES];
-	size_t used;
+	size_t used; /* from here on, all of it is part of a snapshot */
 	uint32_t block_count;
 	size_t freed_start; /* every freed block is between these two */
 	size_t freed_end;
 	struct block blocks[BLOCKS_MAX];
 } heap;
+
+void heap_exclude(void)
+{
+	snapshot_exclude(&heap, sizeof(heap));
+}
+
+void heap_snapshot(void)
+{
+	snapshot_add(heap.bytes, heap.used);
+	snapshot_add(&heap.used, sizeof(heap) - offsetof(struct heap, used));
+}
 
 void heap_begin(void)
 {

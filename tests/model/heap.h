@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Keeps the state of this file out of snapshots; once, before all else. */
+void heap_exclude(void);
+/* Adds the heap to the snapshot that was begun. */
+void heap_snapshot(void);
+
 void heap_begin(void);
 
 void *model_aligned_alloc(size_t align, size_t bytes);

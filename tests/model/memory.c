@@ -6,7 +6,9 @@
 #include "tests/model/choices.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
+#include "tests/model/snapshot.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -29,10 +31,11 @@ struct value {
 
 struct location {
 	const void *address;
-	uint64_t execution; /* of which the values are */
-	uint32_t readers;   /* bits of threads, of all executions */
+	uint32_t readers; /* bits of threads, of all executions */
 	uint32_t writers;
 	bool is_shared;
+	/* From here on, a snapshot has it. */
+	uint64_t execution; /* of which the values are */
 	uint32_t value_count;
 	struct value values[VALUES_MAX]; /* the newest is the last */
 };
@@ -43,12 +46,14 @@ struct mind {
 	struct view pending; /* of relaxed loads: acquired by the next fence */
 };
 
-static struct {
+static struct memory {
 	const void *addresses[LOCATIONS_MAX]; /* open addressing */
 	uint32_t places[LOCATIONS_MAX];	      /* of the locations, for addresses */
 	struct location locations[LOCATIONS_MAX / 2];
 	uint32_t location_count;
 	bool has_learnt;
+	uint64_t execution_count;
+	/* From here on, a snapshot has it. */
 	uint64_t execution;
 	struct mind minds[MODEL_THREADS_MAX];
 	struct view fences; /* what all fences so far knew */
@@ -92,6 +97,51 @@ static struct mind *tick(void)
 	return mind;
 }
 
+void memory_exclude(void)
+{
+	snapshot_exclude(&memory, sizeof(memory));
+}
+
+/* The values of this execution count as those of a new one. */
+static void change_execution(void)
+{
+	uint64_t before = memory.execution;
+
+	memory.execution_count++;
+	memory.execution = memory.execution_count;
+	for (uint32_t i = 0; i < memory.location_count; i++) {
+		if (memory.locations[i].execution == before) {
+			memory.locations[i].execution = memory.execution;
+		}
+	}
+}
+
+/*
+ * The snapshot's values have an execution to themselves: those that come later,
+ * here or after it was restored, are never taken for them.
+ */
+void memory_snapshot(void)
+{
+	change_execution();
+	for (uint32_t i = 0; i < memory.location_count; i++) {
+		struct location *location = &memory.locations[i];
+
+		if (location->execution == memory.execution) {
+			snapshot_add(&location->execution,
+				offsetof(struct location, values) -
+					offsetof(struct location, execution) +
+					location->value_count * sizeof(location->values[0]));
+		}
+	}
+	snapshot_add(&memory.execution, sizeof(memory) - offsetof(struct memory, execution));
+	change_execution();
+}
+
+void memory_resume(void)
+{
+	change_execution();
+}
+
 void memory_begin(bool forgets_sharing)
 {
 	if (forgets_sharing) {
@@ -99,7 +149,8 @@ void memory_begin(bool forgets_sharing)
 		memset(memory.locations, 0, sizeof(memory.locations));
 		memory.location_count = 0;
 	}
-	memory.execution++;
+	memory.execution_count++;
+	memory.execution = memory.execution_count;
 	memset(memory.minds, 0, sizeof(memory.minds));
 	memset(&memory.fences, 0, sizeof(memory.fences));
 	memory.seq_cst_count = 0;

@@ -57,7 +57,15 @@ void model_fence(const char *site);
 
 /* ---- for the explorer ---- */
 
+/* Keeps the state of this file out of snapshots; once, before all else. */
+void memory_exclude(void);
 void memory_begin(bool forgets_sharing);
+/*
+ * Adds what the execution knows to the snapshot that was begun, and takes it up
+ * when that was restored. Of sharing nothing is forgotten.
+ */
+void memory_snapshot(void);
+void memory_resume(void);
 /* Whether sharing was learnt since the last call. */
 bool memory_has_learnt(void);
 void memory_thread_starts(uint32_t parent, uint32_t child);

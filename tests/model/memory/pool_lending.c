@@ -407,5 +407,6 @@ static const struct model_case cases[] = {
 
 int main(void)
 {
+	model_start_fresh(); /* pages of free buffers are closed */
 	return model_main("pool_lending", cases, PIN_ARRAY_COUNT(cases));
 }

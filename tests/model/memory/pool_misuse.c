@@ -187,5 +187,6 @@ static const struct model_case cases[] = {
 
 int main(void)
 {
+	model_start_fresh(); /* pages of free buffers are closed */
 	return model_main("pool_misuse", cases, PIN_ARRAY_COUNT(cases));
 }
