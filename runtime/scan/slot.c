@@ -76,7 +76,7 @@ static void fail(struct pin_slot *slot, int error)
 	report(slot, outcome_of(error), error);
 }
 
-/* A positive result has no meaning, so the engine is mistaken: its file fails. */
+/* A positive result has no meaning: the engine is wrong, and its file fails. */
 static int result_of_callback(int rc)
 {
 	return rc > 0 ? -EINVAL : rc;
@@ -244,9 +244,8 @@ static void begin(struct pin_slot *slot, int fd)
 	if (slot->user != NULL) {
 		memset(slot->user, 0, scan->config.file_user_bytes);
 	}
-	rc = scan->ops.open != NULL
-		? result_of_callback(scan->ops.open(scan->arg, &slot->file))
-		: 0;
+	rc = scan->ops.open != NULL ? result_of_callback(scan->ops.open(scan->arg, &slot->file))
+				    : 0;
 	if (rc < 0) {
 		fail(slot, rc);
 		return;

@@ -60,7 +60,7 @@ struct checklist {
 	const struct digest_algorithm *only;
 	/* Once settled it stays, or a path with a leading space could hide. */
 	enum checklist_gap gap;
-	/* Set by the last untagged line whose length several algorithms have. */
+	/* Of the last untagged line whose length several algorithms have. */
 	const struct digest_algorithm *guessed;
 };
 
