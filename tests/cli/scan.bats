@@ -682,8 +682,9 @@ others:119-159: github-token' ]
 
 @test "matches that are too dense end their rule, at the same place" {
 	needs regex
-	head -c 200000 /dev/zero | tr '\0' a >file
-	for window in 64K 1M; do
+	# Few bytes after that place: each is as much work again, in libhs.
+	head -c 36000 /dev/zero | tr '\0' a >file
+	for window in 4K 1M; do
 		scan --workers=2 --window=$window -e 'a{3,30000}' file
 		expect 1
 		[ "$(cat err)" = "pinion scan: file: rule e1: its matches are too dense to go on after byte 32896 (--max-findings-per-file=0 goes on)" ]
@@ -692,7 +693,7 @@ others:119-159: github-token' ]
 	# A rule without an upper bound is one match here.
 	scan -e 'a{3,}b?' file
 	expect 1
-	[ "$(cut -d: -f2 out)" = 0-200000 ]
+	[ "$(cut -d: -f2 out)" = 0-36000 ]
 	[ ! -s err ]
 }
 
