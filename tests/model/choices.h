@@ -40,7 +40,7 @@ uint32_t choices_take(uint32_t count, uint32_t percent);
 uint32_t choices_asked(void);
 /* Counts those with more than one outcome. */
 uint32_t choices_made(void);
-/* True when no execution of the search has come to the next choice by this way. */
+/* True when no execution of the search has come here by this way. */
 bool choices_are_new(void);
 /* Those that the next execution of the search repeats, but for the last. */
 uint32_t choices_depth(void);

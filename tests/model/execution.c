@@ -83,7 +83,7 @@ static struct execution {
 	uint64_t event_count;
 	const struct model_case *test;
 	const struct model_mutant *mutant;
-	/* From here on, a snapshot has the threads that there are, and no more. */
+	/* A snapshot has those that there are, and nothing after them. */
 	struct thread threads[MODEL_THREADS_MAX];
 	char message[TEXT_BYTES];
 	struct event events[EVENTS_MAX];
@@ -92,7 +92,7 @@ static struct execution {
 	void *local;
 	size_t local_bytes;
 	uint64_t snapshot_step; /* of the last snapshot that counts */
-	bool is_fresh;		/* each execution runs from its beginning */
+	bool is_fresh;		/* each runs from its beginning */
 	/* Since execution_forget_sites(). */
 	bool mutant_is_reached;
 	uint32_t given_reached; /* bits of the case's list */

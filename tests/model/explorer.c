@@ -271,8 +271,7 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 	/* One record for all modelled threads: none lends its own. */
 	(void)pin_thread_own();
 	exclude_from_snapshots();
-	execution_start_fresh(
-		explorer.is_fresh || number_from("PINION_MODEL_FRESH", 0) != 0);
+	execution_start_fresh(explorer.is_fresh || number_from("PINION_MODEL_FRESH", 0) != 0);
 	crash_watch();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < case_count; i++) {

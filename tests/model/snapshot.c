@@ -91,8 +91,7 @@ void snapshot_begin(uint32_t position, uint32_t asked)
 		dl_iterate_phdr(note_own_locals, NULL);
 		snapshots.is_ready = true;
 	}
-	while (snapshots.count > 0 &&
-		snapshots.states[snapshots.count - 1].position >= position) {
+	while (snapshots.count > 0 && snapshots.states[snapshots.count - 1].position >= position) {
 		snapshots.count--;
 	}
 	if (snapshots.count == STATES_MAX) {
