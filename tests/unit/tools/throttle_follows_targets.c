@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a target that a limits file brings while a command works is followed
- * from then on; a file that is loaded again leaves the pace where it is; what
- * was slow before a fall is forgotten, so it causes no second one.
+ * from then on; a file that is loaded again leaves the pace where it is; reads
+ * that were slow before a fall are forgotten, so they cause no second one.
  * Method: the throttle's own thread, whose ticks the test hands out one by one:
  * the linker leads its waits, its clock and its calls of the library to the
  * functions below. Rates are worked out by hand from tools/pace.h.

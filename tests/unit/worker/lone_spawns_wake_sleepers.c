@@ -6,7 +6,7 @@
  * wakes none, unless the watchdog has found its worker's work; the first task
  * that spawns after another keeps the slot open until the pause ends. While no
  * worker sleeps a spawn wakes none, and its slot is closed for nothing. A
- * worker that gets up beside one that sleeps looks for sleepers again. A chain
+ * worker that gets up beside a sleeper looks for sleepers again. A chain
  * of tasks, each of which spawns the next and ends, wakes ever more rarely.
  * AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on
