@@ -92,16 +92,18 @@ enum {
 	STOCK_PART_SOON = 2,
 	STOCK_PART = 8,
 	SOON_NS = 20 * 1000 * 1000,
+	/*
+	 * Files of a batch: of a few KB each, together as long as some wakes.
+	 */
+	BATCH_FILES = 16,
 };
 
-static const uint64_t one_slot = 1;
-
-static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
+static void release_root(struct pinion_scan *scan, struct pin_scan_root *root, uint32_t count)
 {
-	uint32_t before = pin_fetch_sub_acq_rel_u32(&root->users, 1);
+	uint32_t before = pin_fetch_sub_acq_rel_u32(&root->users, count);
 
-	PIN_CHECK(before > 0);
-	if (before == 1) {
+	PIN_CHECK(before >= count);
+	if (before == count) {
 		PIN_DCHECK(root->options.directory_fd >= 0);
 		close(root->options.directory_fd);
 		pin_heap_release(scan->host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
@@ -111,24 +113,47 @@ static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
 	}
 }
 
-void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
+/* Once for all slots in a row that are of the same. */
+static void release_roots(struct pinion_scan *scan, const struct pin_slots *slots)
 {
-	PIN_DCHECK(slot->scan == scan && (size_t)(slot - scan->slots) < scan->slot_count);
-	PIN_DCHECK(slot->file.file.fd < 0);
-	if (slot->root != NULL && slot->root != &slot->own_root) {
-		release_root(scan, slot->root);
+	struct pin_scan_root *root = NULL;
+	uint32_t count = 0;
+
+	for (struct pin_slot *slot = slots->first; slot != NULL; slot = slot->next) {
+		struct pin_scan_root *own = slot->root != &slot->own_root ? slot->root : NULL;
+
+		PIN_DCHECK(slot->scan == scan && (size_t)(slot - scan->slots) < scan->slot_count);
+		PIN_DCHECK(slot->file.file.fd < 0);
+		if (own != root && count > 0) {
+			release_root(scan, root, count);
+			count = 0;
+		}
+		root = own;
+		count += own != NULL ? 1 : 0;
+		slot->root = NULL;
 	}
-	slot->root = NULL;
+	if (count > 0) {
+		release_root(scan, root, count);
+	}
+}
+
+void pin_scan_put_slots(struct pinion_scan *scan, const struct pin_slots *slots)
+{
+	uint64_t count = slots->count;
+
+	PIN_CHECK(count > 0 && count <= scan->slot_count);
+	PIN_DCHECK(slots->last->next == NULL);
+	release_roots(scan, slots);
 	pin_lock_acquire(&scan->lock, scan->host);
-	PIN_DCHECK(slot != scan->free_list); /* put back once */
-	slot->next_free = scan->free_list;
-	scan->free_list = slot;
+	PIN_DCHECK(slots->first != scan->free_list); /* put back once */
+	slots->last->next = scan->free_list;
+	scan->free_list = slots->first;
 	pin_lock_release(&scan->lock, scan->host);
 	/*
 	 * Last of all: a thread that holds every slot knows that no file is in
 	 * flight and may free the scan.
 	 */
-	pinion_budget_release(&scan->free_slots, &one_slot);
+	pinion_budget_release(&scan->free_slots, &count);
 }
 
 static void acquire_slots(struct pinion_scan *scan, uint64_t count)
@@ -166,12 +191,40 @@ static uint64_t acquire_stock(struct pinion_scan *scan)
 	return few;
 }
 
-/* Then no file is in flight, and no worker in pin_scan_put_slot() any more. */
+/* Of those acquired; they are on the list before they can be acquired. */
+static void take_stock(struct pinion_scan *scan, uint64_t count)
+{
+	struct pin_slot *last;
+
+	PIN_DCHECK(scan->stock.count == 0 && count > 0);
+	pin_lock_acquire(&scan->lock, scan->host);
+	last = scan->free_list;
+	for (uint64_t i = 1; i < count; i++) {
+		PIN_CHECK(last != NULL);
+		last = last->next;
+	}
+	PIN_CHECK(last != NULL);
+	scan->stock = (struct pin_slots){scan->free_list, last, count};
+	scan->free_list = last->next;
+	pin_lock_release(&scan->lock, scan->host);
+	last->next = NULL;
+}
+
+/* Then no file is in flight, and no worker in pin_scan_put_slots() any more. */
 static void await_all_slots(struct pinion_scan *scan)
 {
-	PIN_CHECK(scan->stock <= scan->slot_count);
-	acquire_slots(scan, scan->slot_count - scan->stock);
-	scan->stock = 0;
+	struct pin_slots stock = scan->stock;
+
+	PIN_CHECK(stock.count <= scan->slot_count);
+	PIN_CHECK(scan->batch.count == 0);
+	acquire_slots(scan, scan->slot_count - stock.count);
+	if (stock.count > 0) {
+		pin_lock_acquire(&scan->lock, scan->host);
+		stock.last->next = scan->free_list;
+		scan->free_list = stock.first;
+		pin_lock_release(&scan->lock, scan->host);
+		scan->stock = (struct pin_slots){0};
+	}
 }
 
 /* It would block a thread that others' files wait for. */
@@ -188,6 +241,36 @@ static int refuse_worker(const struct pinion_scan *scan, const char *what)
 }
 
 /*
+ * Cached files are started by several, as each start costs a task, a wake-up
+ * and the slot's way back. Files that wait for the disk go out at once.
+ */
+static uint32_t choose_batch(const struct pinion_scan *scan)
+{
+	uint32_t worker_count = pinion_runtime_worker_count(scan->runtime);
+
+	if (scan->config.order != PINION_SCAN_PARALLEL) {
+		return 1;
+	}
+	for (uint32_t i = 0; i < worker_count; i++) {
+		/* Relaxed: a guess. */
+		if (pin_load_relaxed_u32(&scan->workers[i].finds_cached) != 0) {
+			return BATCH_FILES;
+		}
+	}
+	return 1;
+}
+
+static void send_batch(struct pinion_scan *scan)
+{
+	struct pin_slots batch = scan->batch;
+
+	if (batch.count > 0) {
+		scan->batch = (struct pin_slots){0};
+		pin_slots_start(&batch);
+	}
+}
+
+/*
  * Slots are acquired by the stock, as each acquire may put the adding thread to
  * sleep and wake it for one file only.
  */
@@ -195,18 +278,26 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 {
 	struct pin_slot *slot;
 
-	if (scan->stock == 0) {
-		scan->stock = acquire_stock(scan);
+	if (scan->stock.count == 0) {
+		send_batch(scan); /* else their slots might be waited for */
+		take_stock(scan, acquire_stock(scan));
+		scan->batch_max = choose_batch(scan);
 	}
-	PIN_CHECK(scan->stock > 0);
-	scan->stock--;
-	pin_lock_acquire(&scan->lock, scan->host);
-	slot = scan->free_list;
+	slot = scan->stock.first;
 	PIN_CHECK(slot != NULL);
-	scan->free_list = slot->next_free;
-	pin_lock_release(&scan->lock, scan->host);
+	scan->stock.first = slot->next;
+	scan->stock.count--;
+	PIN_DCHECK((scan->stock.count == 0) == (slot->next == NULL));
 	PIN_DCHECK(slot->scan == scan && slot->root == NULL);
 	return slot;
+}
+
+static void put_unused(struct pinion_scan *scan, struct pin_slot *slot)
+{
+	struct pin_slots one = {0};
+
+	pin_slots_push(&one, slot);
+	pin_scan_put_slots(scan, &one);
 }
 
 static bool set_path(
@@ -246,7 +337,7 @@ static struct pin_slot *prepare(
 	}
 	slot = take_slot(scan);
 	if (!set_path(scan, slot, path, path_bytes)) {
-		pin_scan_put_slot(scan, slot);
+		put_unused(scan, slot);
 		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
 		*out_rc = -ENOMEM;
 		return NULL;
@@ -264,7 +355,10 @@ static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_s
 	slot->is_examined = is_examined;
 	slot->file.sequence = scan->next_sequence;
 	scan->next_sequence++;
-	pin_slot_start(slot);
+	pin_slots_push(&scan->batch, slot);
+	if (scan->batch.count >= scan->batch_max) {
+		send_batch(scan);
+	}
 }
 
 /* `root`: the path was found below it. NULL: it was given by the user. */
@@ -290,7 +384,12 @@ int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 {
 	int rc = refuse_worker(scan, "added to");
 
-	return rc != 0 ? rc : add(scan, path, strlen(path), NULL, false);
+	if (rc != 0) {
+		return rc;
+	}
+	rc = add(scan, path, strlen(path), NULL, false);
+	send_batch(scan);
+	return rc;
 }
 
 /*
@@ -318,6 +417,7 @@ int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, con
 		.options = {.directory_fd = directory_fd, .resolve = PIN_BENEATH_RESOLVE},
 	};
 	launch(scan, slot, &slot->own_root, false);
+	send_batch(scan);
 	return 0;
 }
 
@@ -337,8 +437,9 @@ static void await_root(struct pinion_scan *scan)
 		return;
 	}
 	PIN_DCHECK(scan->roots_max > 0);
+	send_batch(scan);
 	await_all_slots(scan);
-	scan->stock = scan->slot_count;
+	take_stock(scan, scan->slot_count);
 	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
 }
 
@@ -427,8 +528,9 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
 	rc = pin_walk(scan->host, path, &config, &scan->is_cancelled, visit, &tree);
+	send_batch(scan);
 	if (tree.root != NULL) {
-		release_root(scan, tree.root);
+		release_root(scan, tree.root, 1);
 	}
 	return rc;
 }

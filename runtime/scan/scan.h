@@ -2,10 +2,14 @@
 /*
  * A slot: one file in flight, from its path to its report.
  *
- *     pin_slot_start (adding thread)
+ *     pin_slots_start (adding thread)
  *       -> open (through the ring) -> examine -> engine `open`
  *       -> reader: windows to engine `window`
  *       -> engine `close`, report, slot free
+ *
+ * While files are found in the page cache, a tree's files are started in
+ * batches: one task for some files, which a worker opens and reads one after
+ * the other, and whose slots go back together.
  *
  * Invariants: (1) `report` comes exactly once for every started slot.
  * (2) no thread touches a slot's memory once it is put back.
@@ -34,6 +38,13 @@
 
 struct pin_slot;
 
+/* Slots linked by `next`. */
+struct pin_slots {
+	struct pin_slot *first; /* NULL: none */
+	struct pin_slot *last;
+	uint64_t count;
+};
+
 /* One worker's part of a scan. [own] */
 struct pin_scan_worker {
 	struct pinion_scan_stats totals;
@@ -41,7 +52,10 @@ struct pin_scan_worker {
 	struct pinion_scan *scan;     /* [const] after create */
 	/* [W:any R:any] a guess: files that it has started, in order */
 	struct pin_atomic_u32 file_count;
-	bool finds_cached; /* the last file that it opened was in the page cache */
+	/* [W:own R:adding] the last file that it opened was cached */
+	struct pin_atomic_u32 finds_cached;
+	bool gathers;		   /* slots that end now go back with others */
+	struct pin_slots gathered; /* that have ended, not yet put back */
 } PIN_CACHE_ALIGNED;
 
 /*
@@ -72,7 +86,9 @@ struct pinion_scan {
 	/* The adding thread's */
 	struct pinion_scan_stats totals;
 	uint64_t next_sequence;
-	uint64_t stock; /* slots acquired from the budget and not yet used */
+	struct pin_slots stock; /* acquired from the budget and not yet used */
+	struct pin_slots batch; /* filled and not yet started */
+	uint32_t batch_max;	/* files of a batch */
 	/* Shared */
 	struct pin_atomic_u32 is_cancelled;   /* [W:any R:any] set once */
 	struct pin_atomic_u32 root_count;     /* [W:any R:adding] roots that are open */
@@ -85,7 +101,7 @@ struct pinion_scan {
 struct pin_slot {
 	/* The adding thread's until the slot is started, then its worker's */
 	struct pinion_scan *scan;
-	struct pin_slot *next_free;
+	struct pin_slot *next; /* of the free ones, or of the same batch */
 	struct pinion_scan_file file;
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
@@ -99,17 +115,42 @@ struct pin_slot {
 	struct pin_reader reader;
 };
 
+/* Appends a slot. */
+static inline void pin_slots_push(struct pin_slots *slots, struct pin_slot *slot)
+{
+	PIN_DCHECK((slots->count == 0) == (slots->first == NULL));
+	slot->next = NULL;
+	if (slots->first == NULL) {
+		slots->first = slot;
+	} else {
+		slots->last->next = slot;
+	}
+	slots->last = slot;
+	slots->count++;
+}
+
 /*
- * Starts on a slot whose path is set; on failure it is reported and put back.
+ * Whether a slot may be gathered when it ends: others are with its worker then,
+ * `next` of its batch or one gathered before, for which the scan is kept.
  */
-void pin_slot_start(struct pin_slot *slot);
+static inline bool pin_slots_may_gather(
+	const struct pin_slots *gathered, const struct pin_slot *next)
+{
+	return next != NULL || gathered->count > 0;
+}
+
+/*
+ * Starts on a batch of slots whose paths are set; on failure they are reported
+ * and put back.
+ */
+void pin_slots_start(const struct pin_slots *batch);
 
 /* Counts and reports one path; on the thread that owns `totals`. */
 void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
 
-/* Puts a reported slot back; the last touch of it. */
-void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot);
+/* Puts reported slots back; the last touch of them. */
+void pin_scan_put_slots(struct pinion_scan *scan, const struct pin_slots *slots);
 
 /* Frees the scan's memory; nothing of it may be in use. */
 void pin_scan_free(struct pinion_scan *scan);

@@ -207,7 +207,7 @@ static void init_slots(struct pinion_scan *scan)
 			slot->user =
 				scan->user_memory + (size_t)(i - 1) * scan->config.file_user_bytes;
 		}
-		slot->next_free = scan->free_list;
+		slot->next = scan->free_list;
 		scan->free_list = slot;
 	}
 	PIN_DCHECK(scan->free_list == scan->slots);
@@ -285,6 +285,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
 	}
 	scan->slot_count = complete.files_in_flight;
+	scan->batch_max = 1;
 	scan->roots_max = roots_max;
 	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));

@@ -28,6 +28,8 @@ enum {
 	 * Documentation/admin-guide/mm/pagemap.rst).
 	 */
 	UNSIZED_ALIGN_BYTES = 8,
+	/* Of a batch, before what is left of it goes to any worker. */
+	BATCH_NS = 100 * 1000,
 };
 
 static struct pin_scan_worker *own_part(const struct pinion_scan *scan)
@@ -51,6 +53,21 @@ static enum pinion_scan_outcome outcome_of(int error)
 							  : PINION_SCAN_FAILED;
 }
 
+/* Now, or with others of its batch. */
+static void put_back(struct pin_slot *slot)
+{
+	struct pinion_scan *scan = slot->scan;
+	struct pin_scan_worker *own = own_part(scan);
+	struct pin_slots one = {0};
+
+	if (own->gathers) {
+		pin_slots_push(&own->gathered, slot);
+		return;
+	}
+	pin_slots_push(&one, slot);
+	pin_scan_put_slots(scan, &one);
+}
+
 static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int error)
 {
 	struct pinion_scan *scan = slot->scan;
@@ -66,7 +83,7 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 	pinion_file_close(&slot->file.file);
 	pin_scan_report(scan, &own_part(scan)->totals, &slot->file, outcome,
 		outcome == PINION_SCAN_CANCELLED ? -ECANCELED : error);
-	pin_scan_put_slot(scan, slot);
+	put_back(slot);
 }
 
 /* A file whose windows never began. */
@@ -214,6 +231,14 @@ static void start_reader(struct pin_slot *slot)
 
 /* ---- opening ---- */
 
+/* Relaxed: a guess to the adding thread, which reads it now and then. */
+static void note_cached(struct pin_scan_worker *own, uint32_t finds_cached)
+{
+	if (pin_load_relaxed_u32(&own->finds_cached) != finds_cached) {
+		pin_store_relaxed_u32(&own->finds_cached, finds_cached);
+	}
+}
+
 /*
  * The file is open; adopts it and hands it to the caller's `open`, whose
  * refusal ends it.
@@ -239,7 +264,7 @@ static void begin(struct pin_slot *slot, int fd)
 		fail(slot, rc);
 		return;
 	}
-	own_part(scan)->finds_cached = slot->file.file.way == PINION_WAY_CACHED;
+	note_cached(own_part(scan), slot->file.file.way == PINION_WAY_CACHED);
 	slot->file.user = slot->user;
 	if (slot->user != NULL) {
 		memset(slot->user, 0, scan->config.file_user_bytes);
@@ -278,7 +303,7 @@ static int open_cached(const struct pin_slot *slot)
 {
 	bool is_beneath = slot->root != NULL;
 
-	if (!own_part(slot->scan)->finds_cached) {
+	if (pin_load_relaxed_u32(&own_part(slot->scan)->finds_cached) == 0) {
 		return -EAGAIN;
 	}
 	return pin_open_cached(is_beneath ? slot->root->options.directory_fd : AT_FDCWD,
@@ -366,20 +391,19 @@ static bool hand_on(struct pin_slot *slot)
 }
 
 /*
- * The slot's task. Most opens go by the ring; a path that is too long for one
- * call, or a full ring, is opened here.
+ * Most opens go by the ring; a path that is too long for one call, or a full
+ * ring, is opened here.
  */
-static int start(struct pinion_task *task)
+static void start_file(struct pin_slot *slot)
 {
-	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
 	int rc = 0;
 
 	if (pin_scan_is_cancelled(slot->scan)) { /* [CANCEL-1] */
 		fail(slot, -ECANCELED);
-		return 0;
+		return;
 	}
 	if (hand_on(slot)) {
-		return 0;
+		return;
 	}
 	if (slot->scan->config.order == PINION_SCAN_IN_ORDER) {
 		PIN_DCHECK(slot->starter == NULL); /* it counts among one worker's files */
@@ -391,11 +415,11 @@ static int start(struct pinion_task *task)
 	}
 	if (rc == -ENOTSUP) {
 		report(slot, PINION_SCAN_SKIPPED, rc);
-		return 0;
+		return;
 	}
 	if (rc < 0) {
 		fail(slot, rc);
-		return 0;
+		return;
 	}
 	if (may_open_in_ring(slot)) {
 		struct pinion_request *open = &slot->open;
@@ -403,7 +427,7 @@ static int start(struct pinion_task *task)
 
 		if (fd >= 0) {
 			begin(slot, fd);
-			return 0;
+			return;
 		}
 
 		*open = (struct pinion_request){
@@ -416,40 +440,123 @@ static int start(struct pinion_task *task)
 			.flags = (uint32_t)pin_file_open_flags(slot->root == NULL),
 		};
 		if (pin_worker_submit_one(pin_worker_current(), open) == 0) {
-			return 0;
+			return;
 		}
 	}
 	/* Too long for one call, or the ring is full: open it here. */
 	begin(slot, open_here(slot));
+}
+
+static int start(struct pinion_task *task);
+static void cancel_start(struct pinion_task *task);
+
+/* The rest of a batch: each file may be started by another worker. */
+static void leave_to_others(struct pin_slot *slot)
+{
+	while (slot != NULL) {
+		struct pin_slot *next = slot->next;
+
+		slot->next = NULL;
+		slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
+		if (pin_worker_spawn_shared(pin_worker_current(), &slot->open.task) < 0) {
+			cancel_start(&slot->open.task);
+		}
+		slot = next;
+	}
+}
+
+/*
+ * Files one after the other, for as long as a turn may take; slots of those
+ * that end go back together. The scan may be freed once no slot of it is here:
+ * the last file's slot is gathered only if others are.
+ */
+static void start_batch(struct pin_slot *slot)
+{
+	struct pinion_scan *scan = slot->scan;
+	struct pin_scan_worker *own = own_part(scan);
+	uint64_t until_ns = scan->host->now_ns() + BATCH_NS;
+	struct pin_slots gathered;
+
+	PIN_DCHECK(!own->gathers && own->gathered.count == 0);
+	do {
+		struct pin_slot *next = slot->next;
+
+		slot->next = NULL;
+		own->gathers = pin_slots_may_gather(&own->gathered, next);
+		if (!own->gathers) {
+			start_file(slot);
+			return;
+		}
+		start_file(slot);
+		slot = next;
+	} while (slot != NULL && scan->host->now_ns() < until_ns);
+	gathered = own->gathered;
+	own->gathered = (struct pin_slots){0};
+	own->gathers = false;
+	if (slot != NULL) {
+		leave_to_others(slot);
+	}
+	if (gathered.count > 0) {
+		pin_scan_put_slots(scan, &gathered);
+	}
+}
+
+static int start(struct pinion_task *task)
+{
+	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
+
+	if (slot->next == NULL) {
+		start_file(slot);
+	} else {
+		start_batch(slot);
+	}
 	return 0;
 }
 
 static void cancel_start(struct pinion_task *task)
 {
-	fail(PIN_CONTAINER_OF(task, struct pin_slot, open.task), -ECANCELED);
+	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
+
+	while (slot != NULL) {
+		struct pin_slot *next = slot->next;
+
+		fail(slot, -ECANCELED);
+		slot = next;
+	}
 }
 
-void pin_slot_start(struct pin_slot *slot)
+static void clear(struct pin_slot *slot)
 {
-	struct pinion_scan *scan = slot->scan;
-
 	PIN_DCHECK(slot->file.path == slot->path && slot->path[slot->file.path_bytes] == '\0');
 	slot->file.user = NULL;
 	slot->file.mode = 0;
 	slot->file.file = (struct pinion_file){.fd = -1};
 	slot->was_handed_on = false;
 	slot->starter = NULL;
-	slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
+}
+
+void pin_slots_start(const struct pin_slots *batch)
+{
+	struct pin_slot *first = batch->first;
+	struct pinion_scan *scan = first->scan;
+
+	PIN_DCHECK(batch->count > 0 && batch->last->next == NULL);
+	for (struct pin_slot *slot = first; slot != NULL; slot = slot->next) {
+		clear(slot);
+	}
+	first->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
 	/*
 	 * Slots are few; whether there is room in the shared queues is nothing
 	 * to a scan.
 	 */
 	if (pin_runtime_reserve(scan->runtime) == 0) {
-		pin_runtime_spawn_reserved(scan->runtime, &slot->open.task);
-	} else {
-		/* The runtime was stopped under the scan. */
+		pin_runtime_spawn_reserved(scan->runtime, &first->open.task);
+		return;
+	}
+	/* The runtime was stopped under the scan. */
+	for (struct pin_slot *slot = first; slot != NULL; slot = slot->next) {
 		pin_scan_report(
 			scan, &scan->totals, &slot->file, PINION_SCAN_CANCELLED, -ECANCELED);
-		pin_scan_put_slot(scan, slot);
 	}
+	pin_scan_put_slots(scan, batch);
 }

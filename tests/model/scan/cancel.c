@@ -207,7 +207,7 @@ static void run_two_workers(void)
 
 static const struct model_mutant mutants[] = {
 	{"an open does not look whether the scan is cancelled",
-		{MODEL_SKIP, "start", "pin_scan_is_cancelled"}},
+		{MODEL_SKIP, "start_file", "pin_scan_is_cancelled"}},
 	{"the cancellers are sent first",
 		{MODEL_LATE, "pinion_scan_cancel", "pin_cas_seq_cst_u32"}},
 	{"a canceller ends nothing", {MODEL_SKIP, "end_requests", "pin_requests_abandon_among"}},

@@ -2,10 +2,10 @@
 /*
  * Goal: a scan may be freed as soon as pinion_scan_destroy() has all slots
  * back, also while the worker that gave back the last is on its way out of
- * pin_scan_put_slot(): nothing of the scan is touched afterwards.
+ * pin_scan_put_slots(): nothing of the scan is touched afterwards.
  * Method: the real scan/scan*.c on the model's heap, which knows freed memory.
- * Slots do no work here, threads just put them back; with more files than slots
- * the adding thread waits for them, too.
+ * Slots do no work here, threads just put them back, one by one or together;
+ * with more files than slots the adding thread waits for them, too.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/long_path.h"
@@ -22,7 +22,9 @@
 
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
-/* EARLY: a unit is given back before the lock. */
+static uint64_t units_at_once; /* that a thread gives back */
+
+/* EARLY: they are given back before the lock. */
 static bool is_early(const char *site)
 {
 	return model_is_spoilt(MODEL_EARLY, site, "pinion_budget_release");
@@ -31,7 +33,7 @@ static bool is_early(const char *site)
 #define pin_lock_release(lock, host) \
 	do { \
 		if (is_early(__func__)) { \
-			(pinion_budget_release)(&scan->free_slots, &one_slot); \
+			(pinion_budget_release)(&scan->free_slots, &units_at_once); \
 		} \
 		(pin_lock_release)(lock, host); \
 	} while (0)
@@ -50,10 +52,12 @@ static uint32_t started_count;
 
 /* ---- doubles of scan/slot.c and scan/walk.c ---- */
 
-void pin_slot_start(struct pin_slot *slot)
+void pin_slots_start(const struct pin_slots *batch)
 {
-	started[started_count] = slot;
-	started_count++;
+	for (struct pin_slot *slot = batch->first; slot != NULL; slot = slot->next) {
+		started[started_count] = slot;
+		started_count++;
+	}
 }
 
 /* ---- cases ---- */
@@ -74,10 +78,14 @@ static bool is_started(const void *arg)
 
 static void put_back(void *arg)
 {
-	struct pin_slot **slot = arg;
+	struct pin_slot **from = arg;
+	struct pin_slots slots = {0};
 
-	model_await("a slot", is_started, slot);
-	pin_scan_put_slot((*slot)->scan, *slot);
+	for (uint64_t i = 0; i < units_at_once; i++) {
+		model_await("a slot", is_started, &from[i]);
+		pin_slots_push(&slots, from[i]);
+	}
+	pin_scan_put_slots(slots.first->scan, &slots);
 }
 
 static struct pinion_scan *begin(uint32_t slot_count)
@@ -101,11 +109,12 @@ static struct pinion_scan *begin(uint32_t slot_count)
 	return scan;
 }
 
-static void run(uint32_t slot_count, uint32_t file_count)
+static void run(uint32_t slot_count, uint32_t file_count, uint32_t at_once)
 {
 	struct pinion_scan *scan = begin(slot_count);
 
-	for (uint32_t i = 0; i < file_count; i++) {
+	units_at_once = at_once;
+	for (uint32_t i = 0; i < file_count; i += at_once) {
 		model_thread_start("finisher", put_back, &started[i]);
 	}
 	for (uint32_t i = 0; i < file_count; i++) {
@@ -117,28 +126,40 @@ static void run(uint32_t slot_count, uint32_t file_count)
 
 static void run_one(void)
 {
-	run(1, 1);
+	run(1, 1, 1);
 }
 
 static void run_two(void)
 {
-	run(2, 2);
+	run(2, 2, 1);
 }
 
 static void run_more_files_than_slots(void)
 {
-	run(1, 2);
+	run(1, 2, 1);
+}
+
+static void run_two_at_once(void)
+{
+	run(2, 2, 2);
+}
+
+static void run_stock_is_left(void)
+{
+	run(4, 1, 1);
 }
 
 static const struct model_mutant mutants[] = {
-	{"a unit is given back before the lock",
-		{MODEL_EARLY, "pin_scan_put_slot", "pinion_budget_release"}},
+	{"units are given back before the lock",
+		{MODEL_EARLY, "pin_scan_put_slots", "pinion_budget_release"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
 	{"one", run_one, 3, 2, 1, mutants, NULL},
 	{"two", run_two, 2, 1, 0, mutants, NULL},
+	{"two_at_once", run_two_at_once, 2, 1, 0, mutants, NULL},
+	{"stock_is_left", run_stock_is_left, 2, 1, 0, NULL, NULL},
 	{"more_files_than_slots", run_more_files_than_slots, 2, 1, 0, mutants, NULL},
 };
 
