@@ -80,7 +80,8 @@ struct pinion_file {
 	uint64_t inode;
 	/*
 	 * Share of it found in the page cache when opened, 0 … 100, or 255:
-	 * unknown.
+	 * unknown. A scan takes small files to be cached, 100, if those before
+	 * were, until it reads them.
 	 */
 	uint32_t cached_percent;
 	uint32_t flags;

@@ -42,6 +42,11 @@ enum {
 	 */
 	CACHED_PERCENT_MIN = 50,
 	CACHED_UNKNOWN = 255,
+	/*
+	 * After so many files in a row that were in the page cache the next is
+	 * taken to be there. A wrong guess costs some pages of read-ahead.
+	 */
+	ASSUMED_AFTER = 16,
 };
 
 /* Where the kernel will not say how much is cached: is the first byte? */
@@ -79,6 +84,55 @@ static uint32_t find_cached_percent(int fd, uint64_t size_bytes, bool may_ask)
 		return probe_cached(fd);
 	}
 	return counts.cached_count >= pages ? 100 : (uint32_t)(counts.cached_count * 100 / pages);
+}
+
+/* Holes are in no page, so a file that has any is not assumed. */
+static bool may_assume_cached(
+	const struct pinion_file *file, uint64_t bytes_max, const struct pin_device_cache *cache)
+{
+	return cache != NULL && cache->cached_row >= ASSUMED_AFTER && file->size_bytes > 0 &&
+		file->size_bytes <= bytes_max && file->allocated_bytes >= file->size_bytes;
+}
+
+static void note_cached(struct pin_device_cache *cache, uint32_t percent)
+{
+	if (cache == NULL) {
+		return;
+	}
+	PIN_DCHECK(cache->cached_row <= ASSUMED_AFTER);
+	if (percent < 100 || percent == CACHED_UNKNOWN) {
+		cache->cached_row = 0;
+	} else if (cache->cached_row < ASSUMED_AFTER) {
+		cache->cached_row++;
+	}
+}
+
+/* How much of it is in the page cache. */
+static void ask_cached(struct pinion_file *file, struct pin_device_cache *cache)
+{
+	file->cached_percent = find_cached_percent(
+		file->fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);
+	note_cached(cache, file->cached_percent);
+}
+
+void pin_file_correct(struct pinion_file *file, int64_t got, struct pin_device_cache *cache)
+{
+	PIN_CHECK((file->flags & PIN_FILE_ASSUMED) != 0);
+	PIN_DCHECK(!file->is_direct && got < (int64_t)file->size_bytes);
+	file->flags &= ~(uint32_t)PIN_FILE_ASSUMED;
+	if (got == -EAGAIN) {
+		/*
+		 * What the attempt has begun to read is in the cache without
+		 * being marked, so that it takes a DONTNEED.
+		 */
+		file->cached_percent = 0;
+		file->flags |= PIN_FILE_EVICT;
+	} else if (got > 0) {
+		file->cached_percent = (uint32_t)((uint64_t)got * 100 / file->size_bytes);
+	} else {
+		ask_cached(file, cache); /* RWF_NOWAIT says nothing here */
+	}
+	cache->cached_row = 0;
 }
 
 static bool is_namespace(const struct stat *status)
@@ -288,10 +342,19 @@ static int adopt_directory(
 	return pin_file_check_directory(status);
 }
 
+/* What a descriptor is adopted for. */
+struct wanted {
+	uint32_t direct;
+	uint32_t flags;
+	uint64_t assumed_bytes_max;
+};
+
 /* Fills `file` for the descriptor, which stays open whatever comes out. */
-static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
+static int fill(struct pinion_file *file, int fd, const struct wanted *wanted,
 	struct pin_device_cache *cache)
 {
+	uint32_t direct = wanted->direct;
+	uint32_t flags = wanted->flags;
 	struct stat status;
 	int rc = fstat(fd, &status) < 0 ? -errno : 0;
 
@@ -327,9 +390,12 @@ static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flag
 		}
 	}
 	PIN_CHECK(status.st_size >= 0);
-	if (direct != PINION_DIRECT_ALWAYS) {
-		file->cached_percent = find_cached_percent(
-			fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);
+	if (direct == PINION_DIRECT_AUTO &&
+		may_assume_cached(file, wanted->assumed_bytes_max, cache)) {
+		file->cached_percent = 100;
+		file->flags |= PIN_FILE_ASSUMED;
+	} else if (direct != PINION_DIRECT_ALWAYS) {
+		ask_cached(file, cache);
 	}
 	choose_direct(file, direct, cache);
 	count_way(cache, file->way);
@@ -341,10 +407,10 @@ static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flag
 	return 0;
 }
 
-static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
+static int adopt(struct pinion_file *file, int fd, const struct wanted *wanted,
 	struct pin_device_cache *cache)
 {
-	int rc = fill(file, fd, direct, flags, cache);
+	int rc = fill(file, fd, wanted, cache);
 
 	if (rc < 0) {
 		close(fd);
@@ -353,10 +419,12 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 	return rc;
 }
 
-int pin_file_adopt(
-	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache)
+int pin_file_adopt(struct pinion_file *file, int fd, uint32_t direct, uint64_t assumed_bytes_max,
+	struct pin_device_cache *cache)
 {
-	return adopt(file, fd, direct, 0, cache);
+	struct wanted wanted = {.direct = direct, .assumed_bytes_max = assumed_bytes_max};
+
+	return adopt(file, fd, &wanted, cache);
 }
 
 void pin_file_leave_direct(const struct pinion_file *file)
@@ -389,16 +457,20 @@ static void note_options(struct pinion_file *file, const struct pinion_file_opti
 	}
 }
 
-static uint32_t flags_of(const struct pinion_file_options *options)
+static struct wanted wanted_by(const struct pinion_file_options *options)
 {
-	return ((options->flags & PINION_FILE_WRITE) != 0 ? PIN_FILE_WRITABLE : 0) |
-		((options->flags & PINION_FILE_DIRECTORY) != 0 ? PIN_FILE_DIRECTORY : 0);
+	return (struct wanted){
+		.direct = options->direct,
+		.flags = ((options->flags & PINION_FILE_WRITE) != 0 ? PIN_FILE_WRITABLE : 0) |
+			((options->flags & PINION_FILE_DIRECTORY) != 0 ? PIN_FILE_DIRECTORY : 0),
+	};
 }
 
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache)
 {
-	int rc = adopt(file, fd, options->direct, flags_of(options), cache);
+	struct wanted wanted = wanted_by(options);
+	int rc = adopt(file, fd, &wanted, cache);
 
 	if (rc == 0) {
 		note_options(file, options);
@@ -415,13 +487,14 @@ int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_opt
 {
 	bool was_direct = (status_flags & O_DIRECT) != 0;
 	struct pinion_file filled = {.fd = fd};
+	struct wanted wanted = wanted_by(options);
 	int rc;
 
 	/* The probes read through the cache; then O_DIRECT is set or not. */
 	if (was_direct) {
 		pin_file_leave_direct(&filled);
 	}
-	rc = fill(&filled, fd, options->direct, flags_of(options), NULL);
+	rc = fill(&filled, fd, &wanted, NULL);
 	if (rc < 0) {
 		if (was_direct) {
 			fcntl(fd, F_SETFL, status_flags);

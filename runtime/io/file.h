@@ -55,6 +55,7 @@ struct pin_device_cache {
 	uint32_t count;
 	uint32_t next;
 	struct pin_meter *meter; /* counts the choice; NULL: not counted */
+	uint32_t cached_row;	 /* files in a row that were all in the page cache */
 	/*
 	 * What the kernel may have and is not asked, see host/kernel.h.
 	 */
@@ -105,6 +106,8 @@ enum {
 	PIN_FILE_MADE_UP = 128,
 	/* A directory: nothing of it is read or written. */
 	PIN_FILE_DIRECTORY = 256,
+	/* Taken to be in the page cache, as others before it were. */
+	PIN_FILE_ASSUMED = 512,
 	/* From this bit on, with COMMANDS: blocks of a command, less one. */
 	PIN_FILE_BLOCKS_SHIFT = 16,
 };
@@ -128,11 +131,24 @@ int pin_file_check_path(const struct pinion_file_options *options, const char *p
 /*
  * Fills `file` for an open descriptor, which it takes over; on failure the
  * descriptor is closed. `cache` may be NULL. Errors as pinion_file_open().
+ *
+ * A file of up to `assumed_bytes_max` bytes is taken to be in the page cache,
+ * and the kernel is not asked, if many before it were. Its reader tries it with
+ * RWF_NOWAIT, as a whole and before all else, and passes a result that is not
+ * the whole file to pin_file_correct(). 0: none is.
  */
-int pin_file_adopt(
-	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache);
+int pin_file_adopt(struct pinion_file *file, int fd, uint32_t direct, uint64_t assumed_bytes_max,
+	struct pin_device_cache *cache);
 
-/* The same for a descriptor opened with accepted `options`. */
+/*
+ * With ASSUMED: the file is not in the page cache. `got`: the bytes that were,
+ * from its start, or a negative errno. The attempt has made the kernel read the
+ * rest into the cache: if the file's first byte was not there, its pages are
+ * dropped when it has been read.
+ */
+void pin_file_correct(struct pinion_file *file, int64_t got, struct pin_device_cache *cache);
+
+/* As pin_file_adopt(), for a descriptor opened with accepted `options`. */
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache);
 

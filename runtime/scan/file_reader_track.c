@@ -11,6 +11,7 @@
 #include "runtime/scan/file_reader.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
+#include "runtime/io/file.h"
 #include "runtime/worker/request.h"
 
 #include <errno.h>
@@ -307,13 +308,25 @@ static bool may_see_end(const struct pin_track *track)
 		track->claim.read_bytes % PIN_PAGE_BYTES != 0;
 }
 
+/* The file was taken to be cached, and is not. Leaves errno alone. */
+static PIN_APART void correct(const struct pin_track *track, ssize_t got)
+{
+	int error = errno;
+
+	/* It is one window, so this is the first read of the file. */
+	PIN_DCHECK(track->claim.read_offset == 0 && track->claim.is_last);
+	pin_file_correct(
+		track->reader->file, got < 0 ? -error : got, &pin_worker_current()->devices);
+	errno = error;
+}
+
 /*
  * Cached data is copied at once: cheaper than through a ring. False when the
  * kernel would have to wait for the disk.
  */
 static bool read_cached(struct pin_track *track)
 {
-	const struct pinion_file *file = track->reader->file;
+	struct pinion_file *file = track->reader->file;
 	bool sees_end = may_see_end(track);
 	struct iovec vector = {.iov_base = track->buffer.buffer.bytes,
 		.iov_len = track->claim.read_bytes + (sees_end ? 1 : 0)};
@@ -324,6 +337,9 @@ static bool read_cached(struct pin_track *track)
 		return false;
 	}
 	got = preadv2(file->fd, &vector, 1, (off_t)track->claim.read_offset, RWF_NOWAIT);
+	if (got < (ssize_t)track->claim.read_bytes && (file->flags & PIN_FILE_ASSUMED) != 0) {
+		correct(track, got);
+	}
 	if (got > 0 && track->reader->plan.is_unsized) {
 		return false; /* only a read of nothing shows where it ends */
 	}

@@ -253,8 +253,8 @@ static void begin(struct pin_slot *slot, int fd)
 		fail(slot, fd);
 		return;
 	}
-	rc = pin_file_adopt(
-		&slot->file.file, fd, scan->config.direct, &pin_worker_current()->devices);
+	rc = pin_file_adopt(&slot->file.file, fd, scan->config.direct, scan->cached_window_bytes,
+		&pin_worker_current()->devices);
 	if (rc == -ENOTSUP) {
 		/* It became something else since it was looked at. */
 		report(slot, PINION_SCAN_SKIPPED, rc);

@@ -90,9 +90,10 @@ int pin_beneath_error(int error)
 	return error;
 }
 
-int pin_file_adopt(
-	struct pinion_file *file, int fd, enum pinion_direct direct, struct pin_device_cache *cache)
+int pin_file_adopt(struct pinion_file *file, int fd, uint32_t direct, uint64_t assumed_bytes_max,
+	struct pin_device_cache *cache)
 {
+	(void)assumed_bytes_max;
 	(void)direct;
 	(void)cache;
 	*file = (struct pinion_file){

@@ -118,9 +118,10 @@ int pin_beneath_error(int error)
 	return error;
 }
 
-int pin_file_adopt(
-	struct pinion_file *file, int fd, enum pinion_direct direct, struct pin_device_cache *cache)
+int pin_file_adopt(struct pinion_file *file, int fd, uint32_t direct, uint64_t assumed_bytes_max,
+	struct pin_device_cache *cache)
 {
+	(void)assumed_bytes_max;
 	(void)file;
 	(void)fd;
 	(void)direct;

@@ -113,7 +113,7 @@ static void check_large_blocks(void)
 		.memory_align_bytes = 512,
 		.offset_align_bytes = 4 * PIN_PAGE_BYTES,
 	};
-	expect_number("adopt", 0, pin_file_adopt(&file, fd, PINION_DIRECT_ALWAYS, &cache));
+	expect_number("adopt", 0, pin_file_adopt(&file, fd, PINION_DIRECT_ALWAYS, 0, &cache));
 	expect_true(
 		"offset alignment is at most a page", file.offset_align_bytes <= PIN_PAGE_BYTES);
 	pinion_file_close(&file);

@@ -75,7 +75,7 @@ static void adopt(struct pinion_file *file, const struct pin_device_cache *devic
 	int fd = open("file", O_RDONLY | O_CLOEXEC);
 
 	expect_ready("file", fd >= 0);
-	expect_number("adopt", 0, pin_file_adopt(file, fd, PINION_DIRECT_NEVER, &cache));
+	expect_number("adopt", 0, pin_file_adopt(file, fd, PINION_DIRECT_NEVER, 0, &cache));
 	expect_number("nothing is cached", 0, file->cached_percent);
 }
 
@@ -112,7 +112,7 @@ static void check_refused(void)
 	struct pinion_file file;
 
 	expect_ready("memfd", fd >= 0 && write(fd, written, SIZE) == SIZE);
-	expect_number("adopt", 0, pin_file_adopt(&file, fd, PINION_DIRECT_NEVER, NULL));
+	expect_number("adopt", 0, pin_file_adopt(&file, fd, PINION_DIRECT_NEVER, 0, NULL));
 	expect_true("a memfd does not take it", (file.flags & PIN_FILE_DONTCACHE) == 0);
 	file.flags |= PIN_FILE_EVICT | PIN_FILE_DONTCACHE;
 	read_whole("refused", &file, 0, 1);
