@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 enum {
 	VECTOR_BYTES = 32,
@@ -74,14 +77,48 @@ struct search {
 	size_t vain; /* bytes compared */
 };
 
-static bool is_here(struct search *search, const uint8_t *place)
+static uint64_t read_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+static uint32_t read_half(const uint8_t *bytes)
+{
+	uint32_t half;
+
+	memcpy(&half, bytes, sizeof(half));
+	return half;
+}
+
+/* Without a call, which would cost more: `length` is at most COMPARED_FIRST. */
+static inline bool are_alike(const uint8_t *left, const uint8_t *right, size_t length)
+{
+	size_t last;
+
+	if (length >= sizeof(uint64_t)) {
+		last = length - sizeof(uint64_t);
+		return read_word(left) == read_word(right) &&
+			read_word(left + last) == read_word(right + last);
+	}
+	if (length >= sizeof(uint32_t)) {
+		last = length - sizeof(uint32_t);
+		return read_half(left) == read_half(right) &&
+			read_half(left + last) == read_half(right + last);
+	}
+	return memcmp(left, right, length) == 0;
+}
+
+static inline bool is_here(struct search *search, const uint8_t *place)
 {
 	const struct literal *literal = search->literal;
 	size_t length = literal->length;
 	size_t first = length < COMPARED_FIRST ? length : COMPARED_FIRST;
 
 	search->vain += first;
-	if (memcmp(place, literal->bytes, first) != 0) {
+	if (!are_alike(place, literal->bytes, first)) {
 		return false;
 	}
 	search->vain += length - first;
@@ -113,7 +150,11 @@ static const uint8_t *find_in_block(
 	return NULL;
 }
 
-static inline __attribute__((always_inline)) const uint8_t *find(struct search *search)
+typedef const uint8_t *(*find_in_block_fn)(
+	struct search *search, const union block *block, const uint8_t *place);
+
+static inline __attribute__((always_inline)) const uint8_t *find(
+	struct search *search, find_in_block_fn find_hit)
 {
 	const struct literal *literal = search->literal;
 	const uint8_t *place = search->from;
@@ -142,7 +183,7 @@ static inline __attribute__((always_inline)) const uint8_t *find(struct search *
 			any |= word;
 		}
 		if (any != 0) {
-			const uint8_t *hit = find_in_block(search, &block, place);
+			const uint8_t *hit = find_hit(search, &block, place);
 
 			if (hit != NULL) {
 				return hit;
@@ -155,21 +196,40 @@ static inline __attribute__((always_inline)) const uint8_t *find(struct search *
 
 #if defined(__x86_64__)
 
+/* As find_in_block(), with a bit for each byte. */
+static __attribute__((target("avx2"))) const uint8_t *find_in_block_avx2(
+	struct search *search, const union block *block, const uint8_t *place)
+{
+	for (size_t i = 0; i < VECTORS; i++) {
+		__m256i alike = _mm256_loadu_si256((const __m256i *)&block->vectors[i]);
+		uint32_t bits = (uint32_t)_mm256_movemask_epi8(alike);
+
+		for (; bits != 0; bits &= bits - 1) {
+			const uint8_t *hit = place + i * VECTOR_BYTES + __builtin_ctz(bits);
+
+			if (is_here(search, hit)) {
+				return hit;
+			}
+		}
+	}
+	return NULL;
+}
+
 static __attribute__((target("avx2"))) const uint8_t *find_avx2(struct search *search)
 {
-	return find(search);
+	return find(search, find_in_block_avx2);
 }
 
 static const uint8_t *find_best(struct search *search)
 {
-	return __builtin_cpu_supports("avx2") ? find_avx2(search) : find(search);
+	return __builtin_cpu_supports("avx2") ? find_avx2(search) : find(search, find_in_block);
 }
 
 #else
 
 static const uint8_t *find_best(struct search *search)
 {
-	return find(search);
+	return find(search, find_in_block);
 }
 
 #endif
