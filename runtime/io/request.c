@@ -19,11 +19,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum {
-	/* Not to be made one with others: pin_ring_submit_pair(). */
-	LARGE_BYTES = 128 << 10,
-};
-
 _Static_assert(sizeof(struct pin_request) <= sizeof(((struct pinion_request *)0)->private_),
 	"a request's private part fits");
 _Static_assert(_Alignof(struct pinion_request) >= 8, "the ring's own tags are no addresses");
@@ -538,6 +533,19 @@ bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_requ
 	return (operations[request->op].needs & ring->lacks) != 0;
 }
 
+/* Of a large one, or of any where calls are bounded: they may be due now. */
+static PIN_APART void note_gathered(struct pin_ring *ring, const struct pinion_request *request)
+{
+	PIN_DCHECK(request->length_bytes >= ring->noted_bytes);
+	if (ring->is_bounded &&
+		pin_submit_bound_add(&ring->bound, pin_request_part(request->length_bytes, 0))) {
+		pin_ring_submit(ring);
+	} else if (request->length_bytes >= PIN_RING_LARGE_BYTES && request->file != NULL &&
+		request->file->is_direct) {
+		pin_ring_submit_pair(ring);
+	}
+}
+
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
 	PIN_DCHECK(!ring->is_wide); /* its entries have another size */
@@ -545,9 +553,8 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 		return false;
 	}
 	submit_rest(ring, request);
-	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
-		request->file->is_direct) {
-		pin_ring_submit_pair(ring);
+	if (PIN_UNLIKELY(request->length_bytes >= ring->noted_bytes)) {
+		note_gathered(ring, request);
 	}
 	return true;
 }

@@ -82,6 +82,28 @@ uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
 	return ring->uring.sq.sqe_tail - io_uring_smp_load_acquire(ring->uring.sq.khead);
 }
 
+static PIN_APART void enter_timed(struct pin_ring *ring, uint32_t flags)
+{
+	uint64_t start_ns = ring->host->now_ns();
+
+	PIN_DCHECK(ring->is_bounded);
+	enter(ring, flags);
+	/* Entries that the kernel has refused are still due. */
+	if (PIN_LIKELY(pin_ring_unsubmitted(ring) == 0)) {
+		pin_submit_bound_note_call(&ring->bound, ring->host->now_ns() - start_ns);
+	}
+}
+
+/* With the gathered entries. */
+static PIN_INLINE void enter_gathered(struct pin_ring *ring, uint32_t flags)
+{
+	if (PIN_UNLIKELY(ring->is_bounded)) {
+		enter_timed(ring, flags);
+	} else {
+		enter_until(ring, 0, flags, NULL);
+	}
+}
+
 uint32_t pin_ring_submitted(const struct pin_ring *ring)
 {
 	return ring->is_fallback ? 0 : io_uring_smp_load_acquire(ring->uring.sq.khead);
@@ -273,7 +295,7 @@ static PIN_INLINE void submit(struct pin_ring *ring)
 		ring->asking -= ring->asking > 0 ? 1 : 0;
 		flags = IORING_ENTER_GETEVENTS;
 	}
-	enter_until(ring, 0, flags, NULL);
+	enter_gathered(ring, flags);
 }
 
 /*
@@ -328,14 +350,14 @@ uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, 
 void pin_ring_submit(struct pin_ring *ring)
 {
 	if (!ring->is_fallback && pin_ring_unsubmitted(ring) > 0) {
-		enter(ring, 0);
+		enter_gathered(ring, 0);
 	}
 }
 
 void pin_ring_submit_pair(struct pin_ring *ring)
 {
 	if (!ring->is_fallback && pin_ring_unsubmitted(ring) >= 2) {
-		enter(ring, 0);
+		enter_gathered(ring, 0);
 	}
 }
 

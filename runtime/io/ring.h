@@ -53,6 +53,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/io/registered_buffers.h"
 #include "runtime/io/registered_files.h"
+#include "runtime/policy/submit_bound.h"
 
 #include <liburing.h>
 #include <stdbool.h>
@@ -69,6 +70,11 @@ enum pin_doorbell_kind {
 	PIN_DOORBELL_NONE,
 	PIN_DOORBELL_MESSAGE,
 	PIN_DOORBELL_EVENTFD,
+};
+
+enum {
+	/* Not to be made one with others: pin_ring_submit_pair(). */
+	PIN_RING_LARGE_BYTES = 128 << 10,
 };
 
 struct pin_ring_options {
@@ -141,6 +147,10 @@ struct pin_ring {
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool has_missed;     /* one of them did not end its request, as far as it could see */
+	bool is_bounded;     /* its calls are timed, and kept to `bound` */
+	/* pin_request_submit() looks at longer requests, or as long, once more. */
+	uint32_t noted_bytes;
+	struct pin_submit_bound bound;
 	bool doorbell_is_armed;
 	bool watch_is_armed;
 	/* The fallback's queue of entries. */
@@ -344,6 +354,20 @@ uint32_t pin_ring_reaped(const struct pin_ring *ring);
 
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
+
+/*
+ * From now on requests that gather are submitted as soon as they may take a
+ * call of some length (policy/submit_bound.h). The kernel takes the entries of
+ * a call one after the other, and some devices copy meanwhile.
+ */
+static inline void pin_ring_set_bound(struct pin_ring *ring)
+{
+	pin_submit_bound_init(&ring->bound);
+	ring->is_bounded = true;
+	if (!ring->is_fallback) {
+		ring->noted_bytes = 0;
+	}
+}
 
 /* Submits gathered entries, without waiting for anything. */
 void pin_ring_submit(struct pin_ring *ring);

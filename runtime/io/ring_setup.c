@@ -174,7 +174,13 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	uint32_t helper_counts[2] = {options->helper_count, options->helper_count};
 	int rc;
 
-	*ring = (struct pin_ring){.host = host, .meter = meter, .log = log, .doorbell_fd = -1};
+	*ring = (struct pin_ring){
+		.host = host,
+		.meter = meter,
+		.log = log,
+		.doorbell_fd = -1,
+		.noted_bytes = PIN_RING_LARGE_BYTES,
+	};
 	if (options->is_fallback) {
 		return init_fallback(ring, options->entries);
 	}

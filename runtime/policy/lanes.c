@@ -218,3 +218,13 @@ void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot)
 		turns->passed_counts[PIN_LANE_BOUND]++;
 	}
 }
+
+void pin_lane_turns_note_urgent(struct pin_lane_turns *turns)
+{
+	PIN_CHECK(turns->order.count >= 1 && turns->order.count <= PIN_LANES);
+	for (uint32_t i = 0; i < turns->order.count; i++) {
+		turns->passed_counts[turns->order.lanes[i]]++;
+	}
+	turns->passed_counts[PINION_LANE_HIGH] = 0;
+	turns->passed_counts[PIN_LANE_BOUND]++;
+}

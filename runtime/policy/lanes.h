@@ -97,6 +97,12 @@ uint32_t pin_lane_turns_due(const struct pin_lane_turns *turns, uint32_t overdue
 /* A task of `slot` is run: those after it in the order were passed by. */
 void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot);
 
+/*
+ * The task of an urgent request is run, whatever lanes the worker serves: all
+ * but the high lane were passed by.
+ */
+void pin_lane_turns_note_urgent(struct pin_lane_turns *turns);
+
 /* It had its turn, and there was nothing. */
 static inline void pin_lane_turns_skip(struct pin_lane_turns *turns, uint32_t slot)
 {

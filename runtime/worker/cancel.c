@@ -266,9 +266,9 @@ static void take_offer(struct pin_worker *worker, struct pinion_request *request
 	take_over(worker, request);
 }
 
-static struct pinion_request *offered(struct pin_worker *worker)
+static struct pinion_request *offered(struct pin_injector *queue)
 {
-	struct pin_link *link = pin_external_pop(worker);
+	struct pin_link *link = pin_external_pop(queue);
 
 	return link == NULL ? NULL
 			    : PIN_CONTAINER_OF(pin_task_of(link), struct pinion_request, task);
@@ -279,24 +279,47 @@ static void take_external(struct pin_worker *worker)
 {
 	struct pinion_request *request;
 
-	while ((request = offered(worker)) != NULL) {
+	while ((request = offered(&worker->external_urgent)) != NULL ||
+		(request = offered(&worker->external)) != NULL) {
 		take_offer(worker, request);
 	}
 }
 
-uint32_t pin_requests_take_external(
-	struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
+static uint32_t take_some(struct pin_worker *worker, struct pin_injector *queue, uint32_t max)
 {
 	struct pinion_request *request;
 	uint32_t count = 0;
 
-	while (count < max && (request = offered(owner)) != NULL) {
+	while (count < max && (request = offered(queue)) != NULL) {
 		pin_remote_reap_enter(worker);
 		take_offer(worker, request);
 		pin_remote_reap_leave(worker);
 		count++;
 	}
 	return count;
+}
+
+uint32_t pin_requests_take_urgent(struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
+{
+	uint32_t count;
+
+	if (PIN_LIKELY(pin_injector_is_empty(&owner->external_urgent))) {
+		return 0;
+	}
+	count = take_some(worker, &owner->external_urgent, max);
+	if (count > 0) {
+		/* What copies meanwhile is over with that. */
+		(void)pin_requests_poll(worker);
+	}
+	return count;
+}
+
+uint32_t pin_requests_take_external(
+	struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
+{
+	uint32_t count = pin_requests_take_urgent(worker, owner, max);
+
+	return count + take_some(worker, &owner->external, max);
 }
 
 /* ---- the messages ---- */

@@ -42,6 +42,8 @@ enum {
 };
 
 /* Rare sides of the way. */
+static PIN_APART bool hand_over_sorted(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 static PIN_COLD _Noreturn void report_changed(struct pin_request *private);
 static PIN_APART void note_missed(struct pin_worker *worker);
 static void hand_to_any(struct pin_worker *taker, struct pinion_request *request);
@@ -137,21 +139,9 @@ static PIN_INLINE bool leave_flight(
 /* ---- hand over ---- */
 
 /*
- * What uses memory that its worker gives out has to give it back there. Opening
- * without checks is the scanner's, whose tasks rely on staying here.
- */
-static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
-{
-	const struct pin_request *private = (const void *)request->private_;
-
-	return worker->shares_ring && !private->uses_own_buffer &&
-		!pin_request_has(request, PIN_OP_STAYS);
-}
-
-/*
- * Chooses the queue for the request's task: the worker's ready list, any
- * worker's queue if the task may move, or the owner's inbox if a taker reaped
- * it. An open gets its checks of the new file first.
+ * Chooses the queue for the request's task: the worker's ready list, its list
+ * of urgent ones, any worker's queue if the task may move, or the owner's inbox
+ * if a taker reaped it. An open gets its checks of the new file first.
  */
 static PIN_INLINE void hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
@@ -162,9 +152,7 @@ static PIN_INLINE void hand_over(
 	PIN_DCHECK(!private->has_ended && pin_task_kind(&request->task) == PIN_TASK_PLAIN);
 	PIN_TRACE3(request_complete, worker->index, request, request->result);
 	pin_meter_add(&worker->meter.requests_completed, 1);
-	if (PIN_UNLIKELY(may_move(worker, request))) {
-		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
-		hand_to_any(taker, request);
+	if (PIN_UNLIKELY(worker->sorts_ends) && hand_over_sorted(worker, taker, request)) {
 		return;
 	}
 	if (pin_request_has(request, PIN_OP_OPENS)) {
@@ -294,6 +282,40 @@ static int run_landed(struct pinion_task *task)
 	PIN_DCHECK(private->run != NULL && private->run != run_landed);
 	task->run = private->run;
 	return task->run(task);
+}
+
+/*
+ * What uses memory that its worker gives out has to give it back there. Opening
+ * without checks is the scanner's, whose tasks rely on staying here.
+ */
+static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	return worker->shares_ring && !private->uses_own_buffer &&
+		!pin_request_has(request, PIN_OP_STAYS);
+}
+
+/* Only of transfers is it known. */
+static inline bool is_urgent(struct pinion_request *request)
+{
+	return pin_request_moves_bytes(request) && pin_request_of(request)->cost.is_urgent;
+}
+
+/* Where not all go to the ready list. False: this one does, or to the inbox. */
+static PIN_APART bool hand_over_sorted(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	if (may_move(worker, request)) {
+		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
+		hand_to_any(taker, request);
+		return true;
+	}
+	if (taker == worker && is_urgent(request)) {
+		pin_list_push(&worker->urgent, pin_task_link(&request->task));
+		return true;
+	}
+	return false;
 }
 
 /* To a queue that others steal from. */

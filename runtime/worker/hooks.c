@@ -80,6 +80,7 @@ void pin_hooks_stop(struct pin_worker *worker)
 	const struct pinion_config *config = &worker->shared->config;
 
 	PIN_CHECK(pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted));
+	PIN_CHECK(pin_list_is_empty(&worker->urgent));
 	if (config->on_tick != NULL && !worker->has_last_tick) {
 		worker->has_last_tick = true;
 		pin_hooks_tick(worker);

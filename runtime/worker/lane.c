@@ -127,6 +127,13 @@ static void note_lanes(struct pin_shared *shared)
 	}
 }
 
+void pin_lane_note_urgent(struct pin_shared *shared)
+{
+	if (PIN_UNLIKELY(!pin_shared_has_urgent(shared))) {
+		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES | PIN_ALERT_URGENT);
+	}
+}
+
 /* After a push into a lane that is not normal. */
 static void announce(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
 {

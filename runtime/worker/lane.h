@@ -128,6 +128,12 @@ static inline void pin_room_tell(struct pin_shared *shared, enum pinion_lane lan
 void pin_lane_init(struct pin_shared *shared);
 
 /*
+ * Before a request of the high lane is begun, or queued on a worker. Any
+ * thread. A hint: a worker that begins such a request calls it as well.
+ */
+void pin_lane_note_urgent(struct pin_shared *shared);
+
+/*
  * Queues `count` admitted tasks of one lane and wakes a worker; `waker` is the
  * calling worker or NULL. Any thread.
  */

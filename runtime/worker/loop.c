@@ -339,12 +339,18 @@ static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time
 	return note_turn(worker, 0);
 }
 
+/* Something is to be submitted, or an urgent request may be over by now. */
+static inline bool awaits_ring(const struct pin_worker *worker)
+{
+	return worker->ring.is_bounded || has_gathered(worker);
+}
+
 static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_ns)
 {
 	PIN_DCHECK(worker->turn_end_ns != TURN_UNTIMED);
 	PIN_DCHECK(worker->now_ns >= start_ns);
 	return worker->now_ns >= worker->turn_end_ns ||
-		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker));
+		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && awaits_ring(worker));
 }
 
 /*
@@ -491,7 +497,8 @@ static bool run_bound(struct pin_worker *worker)
 	worker->turn_end_ns = start_ns + (uint64_t)tuning->budget_us * 1000;
 	pin_due_expire_deadlines(worker);
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	while (polls < tuning->budget_polls && pin_poll_bound(worker)) {
+	while (polls < tuning->budget_polls &&
+		(pin_poll_urgent(worker) || pin_poll_bound(worker))) {
 		polls++;
 	}
 	if (polls > 0) {

@@ -250,6 +250,20 @@ bool pin_poll_injected(struct pin_worker *worker)
 	return true;
 }
 
+/* Requests that the task submits are of its lane, unless they name another. */
+bool pin_poll_urgent(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_list_pop(&worker->urgent);
+
+	if (link == NULL) {
+		return false;
+	}
+	PIN_DCHECK(pin_shared_has_urgent(worker->shared));
+	pin_store_relaxed_u32(&worker->running_lane, pin_task_lane(pin_task_of(link)));
+	pin_run_task(worker, pin_task_of(link));
+	return true;
+}
+
 /* Tasks for this worker alone. */
 bool pin_poll_bound(struct pin_worker *worker)
 {
@@ -469,14 +483,64 @@ static bool is_left_to_others(const struct pin_worker *worker)
 	return false;
 }
 
+/*
+ * Before each task where requests of the high lane come: those that wait are
+ * begun. In between they would wait for all the tasks of the turn.
+ */
+static PIN_APART void look_for_urgent(struct pin_worker *worker)
+{
+	uint64_t start_ns;
+
+	if (PIN_UNLIKELY(!worker->ring.is_bounded)) {
+		pin_remote_reap_enter(worker);
+		pin_requests_expect_urgent(worker);
+		pin_remote_reap_leave(worker);
+	}
+	if (PIN_LIKELY(pin_injector_is_empty(&worker->external_urgent))) {
+		return;
+	}
+	/* It may take a while, as without io_uring. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	start_ns = worker->shared->host->now_ns();
+	pin_requests_take_urgent(worker, worker, OFFERS_AT_ONCE);
+	worker->now_ns = worker->shared->host->now_ns();
+	/* Which is not the time of tasks. */
+	worker->away_ns += worker->now_ns - start_ns;
+}
+
+/*
+ * A single one goes before all else. The second in a row goes after lanes that
+ * are due, so that a stream of them stops none.
+ */
+static bool poll_urgent_turn(struct pin_worker *worker)
+{
+	/* Before it runs: a task need not return. */
+	worker->ran_urgent = !pin_list_is_empty(&worker->urgent);
+	if (!worker->ran_urgent) {
+		return false;
+	}
+	pin_lane_turns_note_urgent(&worker->lanes);
+	return pin_poll_urgent(worker);
+}
+
 static bool poll_lanes_served(struct pin_worker *worker)
 {
 	const struct pin_lane_order *order = &worker->lanes.order;
+	bool was_urgent = worker->ran_urgent;
 	bool is_left = false;
 
 	PIN_DCHECK(order->count >= 1 && order->count <= PIN_LANES);
 	PIN_DCHECK(!worker->is_free); /* else another might leave its task to this one */
+	worker->ran_urgent = false;
+	if (!was_urgent && poll_urgent_turn(worker)) {
+		return true;
+	}
 	if (poll_due(worker)) {
+		return true;
+	}
+	if (was_urgent && poll_urgent_turn(worker)) {
 		return true;
 	}
 	for (uint32_t i = 0; i < order->count; i++) {
@@ -502,6 +566,9 @@ bool pin_poll_lanes(struct pin_worker *worker)
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	if (assists) {
 		pin_assist_leave(worker);
+	}
+	if (PIN_UNLIKELY(pin_shared_has_urgent(worker->shared))) {
+		look_for_urgent(worker);
 	}
 	if (poll_lanes_served(worker)) {
 		return true;

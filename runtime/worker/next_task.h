@@ -107,7 +107,10 @@ bool pin_poll_external(struct pin_worker *worker);
 /* Other workers' queues, and what else they keep. */
 bool pin_poll_others(struct pin_worker *worker);
 
-/* Tasks for this worker alone. */
+/* The task of an urgent request that is over. */
+bool pin_poll_urgent(struct pin_worker *worker);
+
+/* Other tasks for this worker alone. */
 bool pin_poll_bound(struct pin_worker *worker);
 
 /*

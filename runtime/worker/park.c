@@ -28,10 +28,11 @@ static bool has_own_work(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
-	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
+	return (pin_list_bits(&worker->ready) | pin_list_bits(&worker->urgent)) != 0 ||
+		!pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
-		!pin_injector_is_empty(&worker->external) || pin_remote_reap_has_work(worker) ||
+		!pin_external_is_empty(worker) || pin_remote_reap_has_work(worker) ||
 		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
 		pin_commands_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */

@@ -243,6 +243,12 @@ static inline bool pin_requests_may_resume(const struct pin_worker *worker)
 }
 
 /*
+ * On the worker, in the ring's lock: from now on requests of the high lane
+ * come, so its calls are bounded, and their tasks pass others.
+ */
+void pin_requests_expect_urgent(struct pin_worker *worker);
+
+/*
  * Begins a posted request that is FLYING now, in no list; in the ring's lock.
  */
 void pin_request_begin(struct pin_worker *worker, struct pinion_request *request);
@@ -409,9 +415,14 @@ static inline bool pin_request_is_message(const struct pinion_task *task)
 
 /*
  * On the worker: begins up to `count_max` of those that were posted to `owner`,
- * itself or another (request_external.c); how many.
+ * itself or another (request_external.c), and as many urgent ones before; how
+ * many.
  */
 uint32_t pin_requests_take_external(
+	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
+
+/* The urgent ones alone, which are submitted at once, before others gather. */
+uint32_t pin_requests_take_urgent(
 	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
 
 /* On the worker, from its inbox: does what the message says. */
@@ -431,6 +442,10 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * queue, which others may take from as well: the watchdog finds them there and
  * wakes a sleeper, which begins them on its own ring. What a worker has begun
  * stays with its ring.
+ *
+ * Those of the high lane are in a queue of their own, which the worker looks
+ * into before each task as well, once there was one (PIN_ALERT_URGENT). It
+ * submits them at once: an entry waits for all that were gathered before it.
  *
  * A submitter that queues a request on a worker that is awake makes sure that
  * the watchdog is awake, too:
@@ -467,16 +482,18 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
 struct pin_worker *pin_external_choose(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
- * Any thread but a worker's: queues all of `list`, which is not empty, on it.
+ * Any thread but a worker's: queues all of both lists on it; one of them may be
+ * empty.
  */
-void pin_external_push(struct pin_worker *target, struct pin_list *list);
+void pin_external_push(struct pin_worker *target, struct pin_list *urgent, struct pin_list *others);
 
-/* Oldest first; NULL: none. By the worker, or the adopter. */
-struct pin_link *pin_external_pop(struct pin_worker *target);
+/* Oldest first; NULL: none. By the worker of that queue, or the adopter. */
+struct pin_link *pin_external_pop(struct pin_injector *queue);
 
 static inline bool pin_external_is_empty(const struct pin_worker *worker)
 {
-	return pin_injector_is_empty(&worker->external);
+	return pin_injector_is_empty(&worker->external) &&
+		pin_injector_is_empty(&worker->external_urgent);
 }
 
 /* By another worker: it is stuck, and what it was offered may be taken. */

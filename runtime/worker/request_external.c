@@ -9,6 +9,7 @@
  */
 #include "runtime/worker/request.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/lane.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
@@ -110,10 +111,16 @@ struct pin_worker *pin_external_choose(struct pin_shared *shared, enum pinion_la
 
 /* ---- posting ---- */
 
-void pin_external_push(struct pin_worker *target, struct pin_list *list)
+void pin_external_push(struct pin_worker *target, struct pin_list *urgent, struct pin_list *others)
 {
-	PIN_DCHECK(!pin_list_is_empty(list));
-	pin_injector_push(&target->external, list);
+	PIN_DCHECK(!pin_list_is_empty(urgent) || !pin_list_is_empty(others));
+	if (!pin_list_is_empty(urgent)) {
+		pin_lane_note_urgent(target->shared);
+		pin_injector_push(&target->external_urgent, urgent);
+	}
+	if (!pin_list_is_empty(others)) {
+		pin_injector_push(&target->external, others);
+	}
 	pin_wake_worker(target, NULL);
 	if (!pin_parker_is_parked(&target->parker)) {
 		pin_fence_seq_cst(); /* [EXTERNAL-1] */
@@ -121,14 +128,12 @@ void pin_external_push(struct pin_worker *target, struct pin_list *list)
 	}
 }
 
-struct pin_link *pin_external_pop(struct pin_worker *target)
+struct pin_link *pin_external_pop(struct pin_injector *queue)
 {
 	struct pin_list list = {0};
 	bool has_more;
 
-	return pin_injector_pop(&target->external, 1, 1, &list, &has_more) == 0
-		? NULL
-		: pin_list_pop(&list);
+	return pin_injector_pop(queue, 1, 1, &list, &has_more) == 0 ? NULL : pin_list_pop(&list);
 }
 
 bool pin_external_may_adopt(const struct pin_worker *worker)
@@ -149,10 +154,10 @@ static void post_cancel(struct pin_worker *target, struct pinion_request *reques
 	pin_wake_worker(target, NULL);
 }
 
-static void offer(struct pin_worker *target, struct pin_list *list)
+static void offer(struct pin_worker *target, struct pin_list *urgent, struct pin_list *others)
 {
-	if (!pin_list_is_empty(list)) {
-		pin_external_push(target, list);
+	if (!pin_list_is_empty(urgent) || !pin_list_is_empty(others)) {
+		pin_external_push(target, urgent, others);
 	}
 }
 
@@ -163,10 +168,12 @@ static void offer(struct pin_worker *target, struct pin_list *list)
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
 {
-	struct pin_list list = {0};
+	struct pin_list urgent = {0};
+	struct pin_list others = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct pin_request *private = pin_request_of(requests[i]);
+		bool is_urgent = pin_task_lane(&requests[i]->task) == PINION_LANE_HIGH;
 
 		PIN_DCHECK(pin_task_kind(&requests[i]->task) == PIN_TASK_REQUEST);
 		private->is_from_outside = true;
@@ -177,12 +184,13 @@ void pin_request_post(
 		}
 		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
 		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
-			pin_list_push(&list, pin_task_link(&requests[i]->task));
+			pin_list_push(
+				is_urgent ? &urgent : &others, pin_task_link(&requests[i]->task));
 			continue;
 		}
 		/* After all that came before. */
-		offer(target, &list);
+		offer(target, &urgent, &others);
 		post_cancel(target, requests[i]);
 	}
-	offer(target, &list);
+	offer(target, &urgent, &others);
 }

@@ -79,9 +79,10 @@ void pin_retire_hand_over(struct pin_worker *worker)
 static bool has_bound(const struct pin_worker *worker)
 {
 	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
-		!pin_list_is_empty(&worker->posted) || !pin_request_is_over(worker) ||
-		pin_timers_count(&worker->deadlines) > 0 || worker->device_queue.lined_up > 0 ||
-		pin_device_queue_has_news(worker) || !pin_list_is_empty(&worker->buffer_queue) ||
+		!pin_list_is_empty(&worker->urgent) || !pin_list_is_empty(&worker->posted) ||
+		!pin_request_is_over(worker) || pin_timers_count(&worker->deadlines) > 0 ||
+		worker->device_queue.lined_up > 0 || pin_device_queue_has_news(worker) ||
+		!pin_list_is_empty(&worker->buffer_queue) ||
 		!pin_list_is_empty(&worker->small_buffer_queue);
 }
 
@@ -110,10 +111,10 @@ static bool must_stay_awake(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
-	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
-		!pin_inbox_is_empty(&worker->inbox) || !pin_external_is_empty(worker) ||
-		!pin_inbox_is_empty(&worker->timer_cancels) || pin_remote_reap_has_work(worker) ||
-		pin_commands_has_work(worker) ||
+	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->urgent) ||
+		!pin_list_is_empty(&worker->posted) || !pin_inbox_is_empty(&worker->inbox) ||
+		!pin_external_is_empty(worker) || !pin_inbox_is_empty(&worker->timer_cancels) ||
+		pin_remote_reap_has_work(worker) || pin_commands_has_work(worker) ||
 		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);

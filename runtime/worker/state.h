@@ -277,6 +277,7 @@ struct pin_stalls {
 enum pin_alert {
 	PIN_ALERT_STOPPING = 1, /* set before the gate is closed */
 	PIN_ALERT_LANES = 2,	/* not all work is normal */
+	PIN_ALERT_URGENT = 4,	/* requests of the high lane come; never without LANES */
 };
 
 /* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
@@ -437,9 +438,10 @@ struct pin_worker {
 	struct pin_inbox inbox;
 	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
 	struct pin_injector external;	/* from outside: request_external.c */
-	struct pin_atomic_u32 service;	/* enum pin_service */
-	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: thread.c */
-	struct pin_atomic_u32 kicked;	/* to look at its device wait queues: device_queue.c */
+	struct pin_injector external_urgent; /* of the high lane */
+	struct pin_atomic_u32 service;	     /* enum pin_service */
+	struct pin_atomic_u32 is_bound;	     /* [W:owner R:any] to its CPUs, now: thread.c */
+	struct pin_atomic_u32 kicked;	     /* to look at its device wait queues: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
@@ -469,6 +471,7 @@ struct pin_worker {
 	uint64_t cancelled_ns;		  /* since about when the first of them is */
 	/* [own] */
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
+	struct pin_list urgent; /* those of urgent requests, before all others: next_task.c */
 	struct pin_list posted; /* taken from the inbox */
 	struct pin_queue_interval queue_interval;
 	struct pin_wait_entry *waits; /* begun here and not over */
@@ -502,6 +505,8 @@ struct pin_worker {
 	uint32_t rings_due;	 /* doorbells for it so far, `rung` when all have rung */
 	bool has_timers;	 /* perhaps, on its wheel */
 	bool has_remote_batches; /* perhaps, of buffers that are to go home */
+	bool sorts_ends;	 /* ended requests have several ways to their task: complete.c */
+	bool ran_urgent;	 /* its last task was one of `urgent` */
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
 	struct pin_file_table files;
@@ -599,6 +604,12 @@ static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
 static inline bool pin_shared_has_lanes(const struct pin_shared *shared)
 {
 	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_LANES) != 0;
+}
+
+/* Requests of the high lane come, or have come. */
+static inline bool pin_shared_has_urgent(const struct pin_shared *shared)
+{
+	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_URGENT) != 0;
 }
 
 /* ---- static probes ---- */

@@ -23,6 +23,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/io/request.h"
+#include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/state.h"
@@ -312,9 +313,16 @@ static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_re
 	return lent != PIN_POOL_IS_FREE;
 }
 
+void pin_requests_expect_urgent(struct pin_worker *worker)
+{
+	PIN_DCHECK(pin_worker_is_current(worker));
+	worker->sorts_ends = true;
+	pin_ring_set_bound(&worker->ring);
+}
+
 /*
  * Its own lane, else that of the task that submits it: as an I/O priority, and
- * whether it passes others in the device wait queue.
+ * whether it passes others: in the device wait queue, and to its task.
  */
 static PIN_APART void note_lane(
 	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
@@ -323,8 +331,12 @@ static PIN_APART void note_lane(
 		lane = pin_task_lane(&request->task);
 	}
 	PIN_CHECK((uint32_t)lane < PIN_LANES);
-	pin_request_of(request)->cost.is_urgent = lane == PINION_LANE_HIGH;
 	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
+	pin_request_of(request)->cost.is_urgent = lane == PINION_LANE_HIGH;
+	if (lane == PINION_LANE_HIGH && PIN_UNLIKELY(!worker->ring.is_bounded)) {
+		pin_lane_note_urgent(worker->shared);
+		pin_requests_expect_urgent(worker);
+	}
 }
 
 /* The buffer is free: its next user would share it with the request. */

@@ -299,6 +299,7 @@ int pin_worker_init(struct pin_worker *worker)
 
 	pin_parker_init(&worker->parker);
 	pin_injector_init(&worker->external, shared->host);
+	pin_injector_init(&worker->external_urgent, shared->host);
 	pin_queue_interval_init(&worker->queue_interval, &looks);
 	pin_meter_set(
 		&worker->meter.look_interval, pin_queue_interval_interval(&worker->queue_interval));
@@ -320,6 +321,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->shares_ring =
 		worker->shared->worker_count > 1 && tuning->ring_sharing == PINION_RING_SHARED;
+	worker->sorts_ends = worker->shares_ring;
 	worker->devices.meter = &worker->meter;
 	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
 	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
@@ -416,6 +418,7 @@ void *pin_worker_main(void *arg)
 		} while (worker->unwind_result != PIN_UNWIND_RETURNED);
 		worker->guard = NULL;
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
+		PIN_CHECK(pin_list_is_empty(&worker->urgent));
 		PIN_CHECK(pin_list_is_empty(&worker->posted));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 		PIN_CHECK(worker->waits == NULL);

@@ -274,6 +274,20 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
 	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
 }
 
+static bool forward_queue(struct pin_injector *from, struct pin_injector *to)
+{
+	struct pin_list list = {0};
+	bool has_more;
+
+	while (pin_injector_pop(from, 1, UINT32_MAX, &list, &has_more) > 0) {
+	}
+	if (pin_list_is_empty(&list)) {
+		return false;
+	}
+	pin_injector_push(to, &list);
+	return true;
+}
+
 /*
  * Requests that no worker has begun; the fallback worker may. Whether there
  * were any. In the lock, so that a thread which finds none here finds them with
@@ -282,18 +296,12 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
 static bool forward_external(struct pin_worker *gone)
 {
 	struct pin_shared *shared = gone->shared;
-	struct pin_list list = {0};
-	bool has_more;
 	bool has_any;
 
 	PIN_DCHECK(gone != shared->fallback);
 	pin_lock_acquire(&shared->forward_lock, shared->host);
-	while (pin_injector_pop(&gone->external, 1, UINT32_MAX, &list, &has_more) > 0) {
-	}
-	has_any = !pin_list_is_empty(&list);
-	if (has_any) {
-		pin_injector_push(&shared->fallback->external, &list);
-	}
+	has_any = forward_queue(&gone->external_urgent, &shared->fallback->external_urgent);
+	has_any |= forward_queue(&gone->external, &shared->fallback->external);
 	pin_lock_release(&shared->forward_lock, shared->host);
 	return has_any;
 }

@@ -13,6 +13,7 @@
 #include "runtime/worker/watchdog.h"
 #include "runtime/base/check.h"
 #include "runtime/io/ring.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
@@ -97,7 +98,7 @@ static uint64_t ended_tasks(const struct pin_worker *worker)
 static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
-		pin_timer_needs_help(worker, now_ns) || !pin_injector_is_empty(&worker->external) ||
+		pin_timer_needs_help(worker, now_ns) || !pin_external_is_empty(worker) ||
 		pin_remote_reap_is_wanted(worker);
 }
 

@@ -35,6 +35,9 @@
  *     injector    from outside, for any worker
  *     others'     the older half of another worker's deque (steal.c)
  *
+ * Where there are lanes, tasks of ended urgent requests come before all these
+ * (next_task.c).
+ *
  * The end: the gate is closed, and a worker that is about to sleep finds that
  * all that was ever admitted, spawned and submitted has also been run. Reading
  * first every "run" and then every "admitted", with counters that only grow,

@@ -80,6 +80,7 @@ static const struct field program_fields[] = {
 	PROGRAM(shared_percent, 100),
 	PROGRAM(high_percent, 100),
 	PROGRAM(low_percent, 100),
+	PROGRAM(urgent_percent, 100),
 	{.name = NULL},
 };
 

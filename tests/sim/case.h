@@ -47,6 +47,7 @@
  *          "hold_us": 9000,       and then block for that long; with reads,
  *          "high_percent": 10,    when they are started. This share of them is
  *          "low_percent": 60,     high, and this one low
+ *          "urgent_percent": 10,  this share of its reads and writes is high
  *          "joins": 1}            await the end of these; without reads
  *       ],
  *       "threads": [              outside threads that spawn
@@ -90,6 +91,7 @@ struct sim_program {
 	uint32_t shared_percent;
 	uint32_t high_percent;
 	uint32_t low_percent;
+	uint32_t urgent_percent;
 	const struct sim_program *spawns;
 };
 

@@ -53,6 +53,8 @@ enum defect {
 	DEFECT_CLAIM_UNTOLD,	       /* a worker claimed for a wake is sometimes not woken */
 	DEFECT_GIVES_BACK_REGISTERED,  /* memory goes that a ring still knows */
 	DEFECT_SPAWN_UNTOLD,	       /* a lone spawn wakes no worker */
+	DEFECT_URGENT_LAST,	       /* tasks of urgent requests go after the ready ones */
+	DEFECT_URGENT_UNBOUNDED,       /* or pass others for ever */
 	DEFECT_COUNT,
 };
 

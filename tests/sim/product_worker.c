@@ -115,7 +115,19 @@ static bool is_claimed(const struct pin_worker *target)
 	(defect_is(DEFECT_CALL_WHILE_SEARCHING) && strcmp(__func__, "pin_requests_carry_out") == 0 \
 			? (void)0 \
 			: pin_search_succeed(worker))
+#define pin_list_push(list, link) \
+	(pin_list_push)(defect_is(DEFECT_URGENT_LAST) && (list) == &worker->urgent \
+			? &worker->ready \
+			: (list), \
+		link)
+#pragma push_macro("PIN_TRACE3")
+#undef PIN_TRACE3
+/* Its only probe there: a request is handed over. */
+#define PIN_TRACE3(name, index, request, result) \
+	workload_request_is_over((uint64_t)(uintptr_t)(request))
 #include "runtime/worker/complete.c"
+#pragma pop_macro("PIN_TRACE3")
+#undef pin_list_push
 #undef pin_request_abandon
 #undef pin_search_succeed
 #include "runtime/worker/submit.c"
@@ -166,7 +178,10 @@ static bool is_claimed(const struct pin_worker *target)
 #include "runtime/worker/buffers.c"
 #include "runtime/worker/expire.c"
 #include "runtime/worker/fault.c"
+#define pin_lane_turns_note_urgent(turns) \
+	(defect_is(DEFECT_URGENT_UNBOUNDED) ? (void)0 : pin_lane_turns_note_urgent(turns))
 #include "runtime/worker/next_task.c"
+#undef pin_lane_turns_note_urgent
 #include "runtime/worker/park.c"
 
 #define pin_search_succeed(worker) \

@@ -116,6 +116,8 @@ static const struct mutant mutants[] = {
 	{DEFECT_CLAIM_UNTOLD, "claim_untold", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_GIVES_BACK_REGISTERED, "gives_back_registered", "reads", "overlaps", 200},
 	{DEFECT_SPAWN_UNTOLD, "spawn_untold", "lone", "beside a sleeper", 200},
+	{DEFECT_URGENT_LAST, "urgent_last", "urgent", "an urgent one waits for", 200},
+	{DEFECT_URGENT_UNBOUNDED, "urgent_unbounded", "urgent", "that passes others", 200},
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 

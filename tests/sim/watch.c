@@ -16,11 +16,32 @@
 
 #define NOBODY UINT32_MAX
 
+enum {
+	/*
+	 * Urgent tasks in a row that pass others of the same worker: until
+	 * those are due, then one, and one for each lane that is due in vain.
+	 */
+	PASSED_MAX = PIN_LANE_BOUND_FLOOR - 1 + 1 + PIN_LANES,
+	/* Others between two urgent ones: normal, low, and of the worker. */
+	BETWEEN_MAX = 3,
+};
+
+enum bound { NOT_BOUND, BOUND, BOUND_URGENT };
+
+/* Tasks of requests that are over, on one worker. */
+struct turns {
+	uint32_t urgent_count;
+	uint32_t other_count;
+	uint32_t passed_count;	/* urgent ones entered, in a row, beside others */
+	uint32_t between_count; /* others entered, in a row, beside urgent ones */
+};
+
 struct waiting {
 	uint32_t older;
 	uint32_t younger;
 	uint64_t since_ns;
 	bool is_waiting;
+	enum bound bound;
 };
 
 static struct {
@@ -28,6 +49,8 @@ static struct {
 	uint64_t sleeper_limit_ns;
 	uint64_t all_awake_ns; /* when no worker slept, last of all */
 	bool has_net;
+	bool shares_rings;
+	struct turns turns[WORLD_THREADS_MAX];
 	uint32_t oldest;
 	uint32_t youngest;
 	struct waiting tasks[WORKLOAD_TASKS_MAX];
@@ -39,6 +62,8 @@ void watch_begin(uint64_t age_limit_ns, uint64_t sleeper_limit_ns, bool has_net)
 	watch.sleeper_limit_ns = sleeper_limit_ns;
 	watch.all_awake_ns = 0;
 	watch.has_net = has_net;
+	watch.shares_rings = false;
+	memset(watch.turns, 0, sizeof(watch.turns));
 	watch.oldest = NOBODY;
 	watch.youngest = NOBODY;
 	memset(watch.tasks, 0, sizeof(watch.tasks));
@@ -79,6 +104,53 @@ void watch_task_gone(uint32_t task)
 		watch.tasks[waiting->younger].older = waiting->older;
 	} else {
 		watch.youngest = waiting->older;
+	}
+}
+
+void watch_shares_rings(void)
+{
+	watch.shares_rings = true;
+}
+
+void watch_task_bound(uint32_t task, bool is_urgent)
+{
+	struct turns *turns = &watch.turns[world_thread_current()];
+
+	if (!watch.shares_rings) {
+		watch.tasks[task].bound = is_urgent ? BOUND_URGENT : BOUND;
+		*(is_urgent ? &turns->urgent_count : &turns->other_count) += 1;
+	}
+}
+
+static void enter_urgent(struct turns *turns, uint32_t task)
+{
+	turns->urgent_count--;
+	turns->between_count = 0;
+	turns->passed_count = turns->other_count > 0 ? turns->passed_count + 1 : 0;
+	if (turns->passed_count > PASSED_MAX) {
+		world_fail("urgent task %u is the %uth in a row that passes others", task,
+			turns->passed_count);
+	}
+}
+
+void watch_task_entered(uint32_t task)
+{
+	struct turns *turns = &watch.turns[world_thread_current()];
+	enum bound bound = watch.tasks[task].bound;
+
+	watch.tasks[task].bound = NOT_BOUND;
+	if (bound == BOUND_URGENT) {
+		enter_urgent(turns, task);
+		return;
+	}
+	if (bound == BOUND) {
+		turns->other_count--;
+		turns->passed_count = 0;
+	}
+	turns->between_count = turns->urgent_count > 0 ? turns->between_count + 1 : 0;
+	if (turns->between_count > BETWEEN_MAX) {
+		world_fail("task %u is the %uth in a row that an urgent one waits for", task,
+			turns->between_count);
 	}
 }
 

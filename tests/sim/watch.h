@@ -12,7 +12,10 @@
  * (3) values that adapt stay in their range: polls of the LIFO slot in a row
  *     and of a turn in all, the interval of checks of the shared queue, and the
  *     number of searchers: never below zero, nor more than there are threads,
- *     as a waker counts the sleeper before it is up (AS-1, AS-38).
+ *     as a waker counts the sleeper before it is up (AS-1, AS-38);
+ * (4) where no other worker runs it: the task of an urgent request that is over
+ *     waits for no more than one task of each lane and one of its worker's, and
+ *     those of other requests are passed by 19 urgent ones in a row at most.
  *
  * The end of a run, and that each task is entered once, are workload.h's.
  */
@@ -25,10 +28,18 @@
 /* `sleeper_limit_ns` 0: no limit of its own. */
 void watch_begin(uint64_t age_limit_ns, uint64_t sleeper_limit_ns, bool has_net);
 
+/* The rings are shared: who runs a task is not known, so (4) is left out. */
+void watch_shares_rings(void);
+
 /* A task may run from now on; it got the given number. */
 void watch_task_ready(uint32_t task);
 /* It was entered, or will not be. */
 void watch_task_gone(uint32_t task);
+
+/* On its worker: it is of a request that is over, and runs here. */
+void watch_task_bound(uint32_t task, bool is_urgent);
+/* On a worker, whichever task it is. */
+void watch_task_entered(uint32_t task);
 
 /* By the world: when no thread can run, and whenever the clock has moved. */
 void watch_sleepers(void);

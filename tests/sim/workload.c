@@ -7,6 +7,7 @@
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/host.h"
+#include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"
 #include "tests/sim/world.h"
 
@@ -159,6 +160,7 @@ static bool create(void)
 	}
 	if (test->ring_sharing != 0) {
 		device_share_rings();
+		watch_shares_rings();
 	}
 	tuning.park_timeout_us = test->park_timeout_us;
 	tuning.buffer_rest_ms = test->polled == 0 && world_chance(500) ? 1 : 0;

@@ -31,4 +31,7 @@ bool workload_is_worker(uint32_t thread);
 void workload_request_starts(uint64_t user_data);
 void workload_request_completes(uint64_t user_data);
 
+/* On its worker, which hands it over: its task is ready to run there. */
+void workload_request_is_over(uint64_t user_data);
+
 #endif

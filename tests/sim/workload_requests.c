@@ -265,6 +265,10 @@ static void shape(struct workload_entry *read)
 		disk_open(&read->opened);
 		request->file = &read->opened;
 	}
+	if (program->urgent_percent > 0 && pin_request_has(request, PIN_OP_MOVES) &&
+		world_random(100) < program->urgent_percent) {
+		request->task.flags = PINION_TASK_HIGH;
+	}
 	/* Only STATX could do with the file alone. */
 	request->path = request->op == PINION_OP_STATX ? NULL : "file";
 	request->new_path = "new";
@@ -418,4 +422,12 @@ void workload_request_completes(uint64_t user_data)
 	if (workload.test->rings_wait == 0) {
 		watch_task_ready(number_of_request(user_data));
 	}
+}
+
+void workload_request_is_over(uint64_t user_data)
+{
+	uint32_t number = number_of_request(user_data);
+	const struct pinion_request *request = &workload_entries[number].request;
+
+	watch_task_bound(number, (request->task.flags & PINION_TASK_HIGH) != 0);
 }

@@ -77,6 +77,7 @@ void workload_enter(struct workload_entry *entry, const char *what)
 	}
 	entry->is_entered = true;
 	watch_task_gone(workload_number(entry));
+	watch_task_entered(workload_number(entry));
 }
 
 static bool are_children_over(void *arg, uint64_t demand, struct pin_waiters_value *out_value)

@@ -476,6 +476,17 @@ static void expect_cancelled(uint32_t other)
 	model_runtime_end(runtime);
 }
 
+/* The cancel must find it, whichever queue it is in. */
+static void run_urgent_left(void)
+{
+	struct pinion_request *const both[] = {&requests[0], &cancel_of_all};
+	uint32_t other = begin_leaving();
+
+	requests[0].task.flags = PINION_TASK_HIGH;
+	submit_to_second(both, 2);
+	expect_cancelled(other);
+}
+
 /* Both find their worker there, and it leaves before it takes them. */
 static void run_cancel_left(void)
 {
@@ -577,6 +588,11 @@ static const struct model_mutant cancel_left_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant urgent_left_mutants[] = {
+	{"it stays", {MODEL_SKIP, "forward_queue", "pin_injector_pop"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant cancel_behind_mutants[] = {
 	{"a cancel overtakes a request on its way",
 		{MODEL_SKIP, "forward_external", "pin_lock_acquire"}},
@@ -598,6 +614,7 @@ static const struct model_case cases[] = {
 	{"timer_replaced", run_timer_replaced, 1, 0, 0, timer_replaced_mutants, NULL},
 	{"credit", run_credit, 1, 0, 0, credit_mutants, NULL},
 	{"cancel_left", run_cancel_left, 2, 0, 0, cancel_left_mutants, NULL},
+	{"urgent_left", run_urgent_left, 2, 0, 0, urgent_left_mutants, NULL},
 	{"cancel_behind", run_cancel_behind, 2, 0, 0, cancel_behind_mutants, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };

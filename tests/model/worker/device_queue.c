@@ -186,7 +186,8 @@ static void run_urgent(void)
 	model_await("two to queue", have_two_queued, NULL);
 	model_thread_start_daemon("device", model_device, NULL);
 	finish();
-	MODEL_CHECK(run_order[0] == 0 && run_order[1] == 2 && run_order[2] == 1);
+	/* It may be begun before the first, too. */
+	MODEL_CHECK(run_order[2] == 1);
 }
 
 /* It is cancelled, perhaps as it passes: the request before it goes on. */

@@ -4,8 +4,9 @@
  * a cancel, its deadline and a stop fall together: [REQUEST-1]. G2.
  * Method: real workers, and a device that completes when it likes or, held,
  * only cancelled requests. Time stops: deadline 1 has passed, UINT64_MAX never
- * comes. Requests are submitted from outside, or by a task on a worker; the
- * cancel comes from outside, from another worker, or from its own.
+ * comes. Requests are submitted from outside, some of them urgent, or by a task
+ * on a worker; the cancel comes from outside, from another worker, or from its
+ * own.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -18,6 +19,7 @@ static struct pinion_runtime *runtime;
 static struct pinion_request request;
 static struct pinion_request all; /* cancels all others */
 static struct pinion_file file;
+static uint32_t lane_flags; /* of the request of the next case that begins */
 static uint32_t run_count;
 static uint32_t all_run_count;
 static struct model_task tasks[2];
@@ -55,8 +57,11 @@ static bool all_has_ended(const void *arg)
 
 static void begin(uint32_t worker_count, uint16_t op, uint64_t deadline_ns)
 {
-	request = (struct pinion_request){
-		.task.run = run, .op = op, .file = &file, .deadline_ns = deadline_ns};
+	request = (struct pinion_request){.task = {.run = run, .flags = lane_flags},
+		.op = op,
+		.file = &file,
+		.deadline_ns = deadline_ns};
+	lane_flags = 0;
 	all = (struct pinion_request){.task.run = run_all, .op = PINION_OP_CANCEL};
 	run_count = 0;
 	all_run_count = 0;
@@ -100,6 +105,13 @@ static void run_submits(void)
 	submit();
 	finish(1);
 	MODEL_CHECK(request.result == 0);
+}
+
+/* By the queue of urgent ones. */
+static void run_submits_urgent(void)
+{
+	lane_flags = PINION_TASK_HIGH;
+	run_submits();
 }
 
 /* Nothing but the cancel ends it. */
@@ -210,6 +222,12 @@ static void run_cancel_of_all(void)
 	MODEL_CHECK(request.result == -ECANCELED);
 }
 
+static void run_cancel_of_urgent(void)
+{
+	lane_flags = PINION_TASK_HIGH;
+	run_cancel_of_all();
+}
+
 /* ---- a worker that is stuck ---- */
 
 static bool is_kept;
@@ -257,6 +275,12 @@ static void run_adopted(void)
 	submit();
 	finish_stuck(1);
 	MODEL_CHECK(request.result == 0);
+}
+
+static void run_adopted_urgent(void)
+{
+	lane_flags = PINION_TASK_HIGH;
+	run_adopted();
 }
 
 /* Before, while or after it is adopted. */
@@ -334,6 +358,13 @@ static const struct model_mutant submit_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant submit_urgent_mutants[] = {
+	{"the worker is not notified", {MODEL_SKIP, "pin_external_push", "pin_wake_worker"}},
+	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"a sleeper checks the others only", {MODEL_SKIP, "has_own_work", "external_urgent"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant cancel_mutants[] = {
 	{"a change is no single step", {MODEL_TORN, "pin_request_change", NULL}},
 	{"the worker is not notified", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
@@ -368,8 +399,13 @@ static const struct model_mutant all_mutants[] = {
 static const struct model_mutant adopted_mutants[] = {
 	{"the watchdog is not woken",
 		{MODEL_SKIP, "pin_external_push", "pin_watchdog_tell_of_other"}},
-	{"the watchdog does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
+	{"the watchdog does not look", {MODEL_SKIP, "keeps_work", "pin_external_is_empty"}},
 	{"no worker takes it over", {MODEL_SKIP, "adopt_external", "pin_external_may_adopt"}},
+	{.name = NULL},
+};
+
+static const struct model_mutant adopted_urgent_mutants[] = {
+	{"the watchdog looks at the others only", {MODEL_SKIP, "keeps_work", "external_urgent"}},
 	{.name = NULL},
 };
 
@@ -380,6 +416,7 @@ static const struct model_mutant adopted_all_mutants[] = {
 
 static const struct model_case cases[] = {
 	{"submits", run_submits, 2, 1, 0, submit_mutants, NULL},
+	{"submits_urgent", run_submits_urgent, 2, 1, 0, submit_urgent_mutants, NULL},
 	{"cancels", run_cancels, 2, 1, 0, cancel_mutants, NULL},
 	{"cancels_done", run_cancels_done, 2, 1, 0, done_mutants, NULL},
 	{"cancels_fenced", run_cancels_fenced, 2, 1, 0, fenced_mutants, NULL},
@@ -388,7 +425,9 @@ static const struct model_case cases[] = {
 	{"two_cancels", run_two_cancels, 1, 1, 0, torn_mutants, NULL},
 	{"own_cancel", run_own_cancel, 2, 1, 0, NULL, NULL},
 	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_mutants, NULL},
+	{"cancel_of_urgent", run_cancel_of_urgent, 1, 1, 0, NULL, NULL},
 	{"adopted", run_adopted, 0, 1, 0, adopted_mutants, NULL},
+	{"adopted_urgent", run_adopted_urgent, 0, 1, 0, adopted_urgent_mutants, NULL},
 	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_mutants, NULL},
 	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_mutants, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},

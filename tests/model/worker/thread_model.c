@@ -121,7 +121,13 @@ static uint32_t count_back(uint32_t before, const char *site)
 #define pin_fetch_sub_seq_cst_u32(atomic, value) \
 	count_back(model_update_u32(atomic, MODEL_SUB, value, MODEL_ORDER_SEQ_CST, __func__), \
 		__func__)
+/* SKIP: submissions stay with a worker that has left. */
+#define pin_injector_pop(...) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_pop") \
+			? 0 \
+			: pin_injector_pop(__VA_ARGS__))
 #include "runtime/worker/wake.c"
+#undef pin_injector_pop
 #pragma pop_macro("pin_fetch_sub_seq_cst_u32")
 #undef pin_lock_release
 #undef pin_lock_acquire
@@ -244,7 +250,13 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
 								: (pin_room_tell)(shared, lane))
 #include "runtime/worker/next_task.c"
+/* SKIP: a sleep is blind to urgent requests from outside. */
+#define pin_external_is_empty(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "external_urgent") \
+			? pin_injector_is_empty(&(worker)->external) \
+			: pin_external_is_empty(worker))
 #include "runtime/worker/park.c"
+#undef pin_external_is_empty
 #undef pin_spawn_set_announce_all
 
 #define pin_injector_push(injector, list) \

@@ -3,6 +3,7 @@
  * The real worker/watchdog.c, with calls that a mutant may spoil.
  */
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
@@ -18,9 +19,11 @@
 		pin_remote_reap_is_wanted(worker))
 #define pin_lifo_is_empty(lifo) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_is_empty") || pin_lifo_is_empty(lifo))
-#define pin_injector_is_empty(external) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
-		pin_injector_is_empty(external))
+#define pin_external_is_empty(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_external_is_empty") || \
+		(model_is_spoilt(MODEL_SKIP, __func__, "external_urgent") \
+				? pin_injector_is_empty(&(worker)->external) \
+				: pin_external_is_empty(worker)))
 /* SKIP: of timers it sees only those that are late. */
 #define pin_timer_needs_help(worker, now_ns) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_needs_help") \

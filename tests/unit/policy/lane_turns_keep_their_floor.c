@@ -3,7 +3,8 @@
  * Goal: a lane that was passed by one less than its floor is due, the first of
  * several in the worker's order; tasks that are bound to the worker after 16;
  * strict lanes never, but for those that are overdue. A turn, taken or in vain,
- * begins the count anew, and counts for all lanes after it. C12, W42.
+ * begins the count anew, and counts for all lanes after it, that of an urgent
+ * request for all but the high one. C12, W42.
  * Method: turns counted one by one, with the counts after each.
  */
 #include "runtime/base/base.h"
@@ -98,6 +99,33 @@ static void check_bound(void)
 	expect_number("once", PIN_LANE_NONE, pin_lane_turns_due(&turns, 0));
 }
 
+/* It passes all lanes by but the high one, served first, last or not at all. */
+static void check_urgent(void)
+{
+	struct pin_lane_turns turns = begin("hnl", 3);
+
+	pin_lane_turns_note_urgent(&turns);
+	expect_counts("urgent", &turns, 0, 1, 1, 1);
+	pin_lane_turns_note_urgent(&turns);
+	expect_number("passed by twice", NORMAL, pin_lane_turns_due(&turns, 0));
+	pin_lane_turns_note(&turns, NORMAL);
+	expect_counts("its turn", &turns, 0, 0, 3, 3);
+	turns = begin("lnh", 3);
+	pin_lane_turns_note(&turns, LOW);
+	expect_counts("high is passed by", &turns, 1, 1, 0, 1);
+	pin_lane_turns_note_urgent(&turns);
+	expect_counts("as good as a turn of high", &turns, 0, 2, 1, 2);
+	turns = begin("nl:1,hnl", 3);
+	pin_lane_turns_note_urgent(&turns);
+	expect_counts("without high", &turns, 0, 1, 1, 1);
+	turns = begin("hnl", 0);
+	for (uint32_t i = 1; i < BOUND_FLOOR; i++) {
+		expect_number("not yet", PIN_LANE_NONE, pin_lane_turns_due(&turns, 0));
+		pin_lane_turns_note_urgent(&turns);
+	}
+	expect_number("bound tasks go on", PIN_LANE_BOUND, pin_lane_turns_due(&turns, 0));
+}
+
 static void check_overdue(void)
 {
 	struct pin_lane_turns turns = begin("hnl", 0);
@@ -118,6 +146,7 @@ int main(void)
 	check_floors();
 	check_order();
 	check_bound();
+	check_urgent();
 	check_overdue();
 	return expect_status();
 }

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: from the first request of the high lane on, a worker submits no more in
+ * one call than takes 100 us, and before it as much as has gathered. An urgent
+ * read that comes from outside during a call is begun right after that call, in
+ * a call of its own, and its task is the next to run, though completions of
+ * others are ready. While an urgent request is in flight a turn lasts 20 us.
+ * Method: one worker, on a clock that goes on by 20 us for each entry that a
+ * call submits, and by what tasks add; chains of reads of a cached file, which
+ * are over when they are submitted. During some calls the thread outside
+ * submits an urgent read. Calls and tasks note themselves, and a read of a pipe
+ * stays in flight.
+ */
+#include "runtime/io/request.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/state.h"
+#include "tests/support/requests.h"
+#include "tests/support/rings.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tasks.h"
+
+#include <fcntl.h>
+
+enum {
+	CHAINS = 32,
+	READS = 12 * CHAINS, /* of all chains */
+	BLOCK_BYTES = 64 << 10,
+	URGENT_BYTES = 4096,
+	ENTRY_NS = 20 * 1000,
+	/* Five entries of 20 us. */
+	ENTRIES_MAX = 5,
+	BEGIN_NS = 50 * 1000,
+	URGENT = 3,
+	TASKS = 99,
+	TASK_NS = 3000,
+	TURN_TASKS = 7, /* of 3 us, in 20 */
+	EVENTS_MAX = 2048,
+	LIMIT_SECONDS = 60,
+};
+
+/* Calls with bulk during which an urgent read is submitted, from 1 on. */
+static const uint32_t interrupted[URGENT] = {3, 9, 20};
+
+/* e: a call, with its entries; E: an urgent read came then; t, u: tasks. */
+struct event {
+	char kind;
+	uint32_t count;
+};
+
+static struct pinion_runtime *runtime;
+static struct pin_host host;
+static struct pin_atomic_u64 clock_ns; /* by the worker */
+static struct event events[EVENTS_MAX];
+static uint32_t event_count;
+static bool is_noting;
+static uint32_t call_count;
+static struct pin_atomic_u32 calls_reached;
+static struct pin_atomic_u32 calls_may_end;
+static struct pin_atomic_u32 bulk_ended;
+static uint32_t bulk_begun;
+static struct pinion_file file;
+static struct pinion_request chains[CHAINS];
+static uint8_t memory[CHAINS][BLOCK_BYTES];
+static struct requests_one urgent[URGENT];
+static uint8_t urgent_bytes[URGENT_BYTES];
+
+static void note(char kind, uint32_t count)
+{
+	if (is_noting && event_count < EVENTS_MAX) {
+		events[event_count++] = (struct event){.kind = kind, .count = count};
+	}
+}
+
+/* ---- the host ---- */
+
+/* Relaxed: other threads of the runtime read it as well. */
+static uint64_t read_clock(void)
+{
+	return pin_load_relaxed_u64(&clock_ns);
+}
+
+static void advance(uint64_t elapsed_ns)
+{
+	pin_store_relaxed_u64(&clock_ns, read_clock() + elapsed_ns);
+}
+
+static bool is_interrupted(void)
+{
+	for (uint32_t i = 0; i < URGENT; i++) {
+		if (call_count == interrupted[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The kernel copies while it submits. */
+static int enter_ring(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
+	void *argument, size_t argument_bytes)
+{
+	int rc = pin_host_linux.ring_enter(
+		fd, to_submit, min_complete, flags, argument, argument_bytes);
+
+	if (!is_noting || rc <= 0) {
+		return rc;
+	}
+	advance((uint64_t)rc * ENTRY_NS);
+	/* An urgent one has a call of its own. */
+	call_count += to_submit > 1 ? 1 : 0;
+	if (to_submit > 1 && is_interrupted()) {
+		note('E', to_submit);
+		tasks_signal(&calls_reached);
+		tasks_await(&calls_may_end, pin_load_acquire_u32(&calls_reached));
+	} else {
+		note('e', to_submit);
+	}
+	return rc;
+}
+
+static void replace_host(struct tasks_hold *hold)
+{
+	(void)hold;
+	host = pin_host_linux;
+	host.now_ns = read_clock;
+	host.ring_enter = enter_ring;
+	pin_store_relaxed_u64(&clock_ns, pinion_clock_now_ns() + BEGIN_NS);
+	runtime->shared.host = &host;
+	runtime->shared.workers[0].ring.host = &host;
+}
+
+static void on_worker(void (*prepare)(struct tasks_hold *hold))
+{
+	struct tasks_hold hold = {.prepare = prepare};
+
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+}
+
+/* ---- bulk ---- */
+
+static void submit_next(struct pinion_request *request)
+{
+	if (bulk_begun < READS) {
+		bulk_begun++;
+		expect_number("submit", 0, pinion_request_submit(runtime, request));
+	}
+}
+
+static int end_block(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+
+	note('t', 0);
+	expect_number("block", BLOCK_BYTES, (long long)request->result);
+	submit_next(request);
+	tasks_signal(&bulk_ended);
+	return 0;
+}
+
+static void start_bulk(struct tasks_hold *hold)
+{
+	(void)hold;
+	is_noting = true;
+	for (uint32_t i = 0; i < CHAINS; i++) {
+		chains[i] = (struct pinion_request){
+			.task.run = end_block,
+			.op = PINION_OP_READ,
+			.file = &file,
+			.bytes = memory[i],
+			.length_bytes = BLOCK_BYTES,
+		};
+		submit_next(&chains[i]);
+	}
+}
+
+static int end_urgent(struct pinion_task *task)
+{
+	note('u', 0);
+	return requests_entered(task);
+}
+
+static void submit_urgent(struct requests_one *one)
+{
+	struct pinion_request *request =
+		requests_begin_transfer(one, PINION_OP_READ, &file, urgent_bytes, 0, URGENT_BYTES);
+
+	request->task.run = end_urgent;
+	request->task.flags = PINION_TASK_HIGH;
+	expect_number("urgent", 0, pinion_request_submit(runtime, request));
+}
+
+static void expect_events(void)
+{
+	uint32_t urgent_count = 0;
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < event_count; i++) {
+		bool is_bulk = events[i].kind == 'E' ||
+			(events[i].kind == 'e' && events[i - (i > 0 ? 1 : 0)].kind != 'E');
+
+		if (is_bulk && urgent_count == 0) {
+			expect_number("as gathered", CHAINS, events[i].count);
+		} else if (is_bulk) {
+			expect_true("bounded", events[i].count <= ENTRIES_MAX);
+			longest = events[i].count > longest ? events[i].count : longest;
+		}
+		if (events[i].kind == 'E' && i + 2 < event_count) {
+			expect_number("a call follows", 'e', events[i + 1].kind);
+			expect_number("of its own", 1, events[i + 1].count);
+			expect_number("and then its task", 'u', events[i + 2].kind);
+			urgent_count++;
+		}
+	}
+	expect_number("urgent ones", URGENT, urgent_count);
+	expect_number("a full call", ENTRIES_MAX, longest);
+}
+
+static void check_bulk(void)
+{
+	on_worker(start_bulk);
+	for (uint32_t i = 0; i < URGENT; i++) {
+		tasks_await(&calls_reached, i + 1);
+		submit_urgent(&urgent[i]);
+		tasks_signal(&calls_may_end);
+	}
+	for (uint32_t i = 0; i < URGENT; i++) {
+		expect_number("read", URGENT_BYTES, (long long)requests_await(&urgent[i]));
+	}
+	tasks_await(&bulk_ended, READS);
+}
+
+/* ---- turns while one is in flight ---- */
+
+static struct pinion_task tasks[TASKS];
+static uint64_t turn_ends_ns[TASKS]; /* which turn each was in */
+static struct pin_atomic_u32 tasks_ended;
+static struct pinion_file pipe_file;
+static struct requests_one waiting;
+
+static int run_task(struct pinion_task *task)
+{
+	turn_ends_ns[task - tasks] = runtime->shared.workers[0].turn_end_ns;
+	advance(TASK_NS);
+	tasks_signal(&tasks_ended);
+	return 0;
+}
+
+static void start_tasks(struct tasks_hold *hold)
+{
+	struct pinion_request *request = requests_begin_transfer(
+		&waiting, PINION_OP_READ, &pipe_file, urgent_bytes, 0, URGENT_BYTES);
+
+	(void)hold;
+	is_noting = false;
+	request->task.flags = PINION_TASK_HIGH;
+	expect_number("pipe", 0, pinion_request_submit(runtime, request));
+	for (uint32_t i = 0; i < TASKS; i++) {
+		tasks[i] = (struct pinion_task){.run = run_task};
+		expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[i]));
+	}
+}
+
+static void check_turns(void)
+{
+	uint32_t turns = 1;
+	uint32_t first = 0;
+	int ends[2];
+
+	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
+	pipe_file = runtimes_plain_file(ends[0]);
+	on_worker(start_tasks);
+	tasks_await(&tasks_ended, TASKS);
+	expect_ready("write", write(ends[1], urgent_bytes, URGENT_BYTES) == URGENT_BYTES);
+	expect_number("then it ends", URGENT_BYTES, (long long)requests_await(&waiting));
+	for (uint32_t i = 1; i < TASKS; i++) {
+		if (turn_ends_ns[i] != turn_ends_ns[i - 1]) {
+			/* In the first turn tasks seem short still. */
+			expect_true("of 20 us", turns == 1 || i - first == TURN_TASKS);
+			first = i;
+			turns++;
+		}
+	}
+	expect_true("several turns", turns > 3);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* In the page cache, so that the kernel copies it. */
+static void open_file(void)
+{
+	scratch_enter("urgent_reads_interrupt_bulk");
+	file = runtimes_plain_file(open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	expect_ready("file", file.fd >= 0);
+	expect_ready("fill", write(file.fd, memory[0], BLOCK_BYTES) == BLOCK_BYTES);
+}
+
+/* Not where file systems leave that to helper threads. */
+static bool is_over_when_submitted(void)
+{
+	struct rings_delivered delivered = {0};
+	static struct pin_ring ring;
+	bool is_over;
+
+	rings_require();
+	expect_number("init", 0, rings_init(&ring, &pin_host_linux, 8));
+	requests_begin_transfer(&waiting, PINION_OP_READ, &file, urgent_bytes, 0, URGENT_BYTES);
+	expect_true("submit", pin_request_submit(&ring, &waiting.request));
+	pin_ring_poll(&ring, rings_deliver, &delivered);
+	is_over = delivered.count > 0;
+	rings_await(&ring, &delivered, 1);
+	rings_end(&ring);
+	return is_over;
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	open_file();
+	if (!is_over_when_submitted()) {
+		printf("skipped: no read is over here when it is submitted\n");
+		scratch_leave();
+		return EXPECT_SKIPPED;
+	}
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	on_worker(replace_host);
+	check_bulk();
+	check_turns();
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+	expect_events();
+	close(file.fd);
+	scratch_leave();
+	return expect_status();
+}
