@@ -20,6 +20,7 @@
 #include <pinion/limit.h>
 #include <pinion/log.h>
 #include <pinion/machine.h>
+#include <pinion/metrics.h>
 #include <pinion/policy.h>
 #include <pinion/pool.h>
 #include <pinion/request.h>

@@ -66,6 +66,9 @@ static const struct {
 	STRUCT(pinion_walk_entry),
 	STRUCT(pinion_window),
 	STRUCT(pinion_work),
+	STRUCT(pinion_worker_ratios),
+	STRUCT(pinion_worker_info),
+	STRUCT(pinion_worker_stats),
 	STRUCT(pinion_yield),
 };
 

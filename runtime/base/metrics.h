@@ -67,14 +67,32 @@ struct pin_meter {
 	struct pin_atomic_u64 errors_tried_alone;
 	struct pin_atomic_u64 steal_rounds;
 	struct pin_atomic_u64 timers_processed;
-	struct pin_atomic_u64 rebinds;	   /* of its thread to its CPUs */
-	struct pin_atomic_u64 tasks_laned; /* pushed to the queues of other lanes */
+	struct pin_atomic_u64 rebinds;		   /* of its thread to its CPUs */
+	struct pin_atomic_u64 tasks_laned;	   /* pushed to the queues of other lanes */
+	struct pin_atomic_u64 spawned_shared;	   /* by pinion_task_spawn_shared() */
+	struct pin_atomic_u64 spawned_on;	   /* for one worker */
+	struct pin_atomic_u64 spawned_timers;	   /* timers started */
+	struct pin_atomic_u64 spawns_announced;	   /* times that spawns woke a sleeper */
+	struct pin_atomic_u64 ready_polls;	   /* tasks run from the ready list */
+	struct pin_atomic_u64 inbox_polls;	   /* tasks run from the inbox */
+	struct pin_atomic_u64 steal_polls;	   /* tasks run straight after a theft */
+	struct pin_atomic_u64 injector_tasks;	   /* in the batches of `injector_takes` */
+	struct pin_atomic_u64 queued_cancelled;	   /* of `tasks_cancelled`: taken from a queue */
+	struct pin_atomic_u64 wakes_saved;	   /* a searcher was there already */
+	struct pin_atomic_u64 late_wakes;	   /* woken sleepers that ran late */
+	struct pin_atomic_u64 budget_ends;	   /* turns that ended by their budget */
+	struct pin_atomic_u64 buffer_waits;	   /* tasks that had to wait for a buffer */
+	struct pin_atomic_u64 short_transfers;	   /* completions with a part of the bytes */
+	struct pin_atomic_u64 retries_interrupted; /* after EINTR */
+	struct pin_atomic_u64 retries_again;	   /* after EAGAIN */
 	/* Not counts but how it is now: what the queue-check interval says, */
 	struct pin_atomic_u64 look_interval;
 	/* how much of its budget the last turn took that was timed, */
 	struct pin_atomic_u64 turn_polls;
-	/* and until when at most it sleeps, or has slept. */
+	/* until when at most it sleeps, or has slept, */
 	struct pin_atomic_u64 park_until_ns;
+	/* and when it last read the clock between two tasks. */
+	struct pin_atomic_u64 clock_ns;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

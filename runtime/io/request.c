@@ -41,8 +41,7 @@ struct operation {
 static bool goes_on_if_interrupted(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
-	(void)ring;
-	return pin_request_may_retry(request, *result);
+	return pin_request_may_retry(ring->meter, request, *result);
 }
 
 static int check_file(const struct pinion_request *request, struct pin_refusal *why)
@@ -174,7 +173,7 @@ static bool open_goes_on(struct pin_ring *ring, struct pinion_request *request, 
 			*result = -ENOTSUP;
 		}
 	}
-	return pin_request_may_retry(request, *result);
+	return pin_request_may_retry(ring->meter, request, *result);
 }
 
 static int check_open_plain(const struct pinion_request *request, struct pin_refusal *why)

@@ -200,14 +200,23 @@ static inline bool pin_request_is_of_sectors(int64_t result)
 	return result == -EIO || result == -ENODATA || result == -EREMOTEIO || result == -EILSEQ;
 }
 
+/* An attempt that the kernel broke off. */
+static inline void pin_request_count_retry(struct pin_meter *meter, int64_t result)
+{
+	PIN_DCHECK(result == -EINTR || result == -EAGAIN);
+	pin_meter_add(result == -EINTR ? &meter->retries_interrupted : &meter->retries_again, 1);
+}
+
 /* Whether it is tried again after that error; counts it as an attempt. */
-static inline bool pin_request_may_retry(struct pinion_request *request, int64_t result)
+static inline bool pin_request_may_retry(
+	struct pin_meter *meter, struct pinion_request *request, int64_t result)
 {
 	struct pin_request *private = pin_request_of(request);
 
 	if (result != -EINTR && result != -EAGAIN) {
 		return false;
 	}
+	pin_request_count_retry(meter, result);
 	PIN_DCHECK(private->stall_count < UINT8_MAX);
 	private->stall_count++;
 	return private->stall_count <= PIN_REQUEST_STALLS_MAX;

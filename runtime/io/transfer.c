@@ -537,6 +537,12 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 	return total;
 }
 
+/* A completion with less than was asked for; the end of a part is none. */
+static void count_short(struct pin_ring *ring, uint64_t total)
+{
+	pin_meter_add(&ring->meter->short_transfers, total % PIN_REQUEST_PART_BYTES != 0);
+}
+
 /*
  * The kernel makes one request of neighbours on the disk, and when a sector of
  * it is bad all of them fail; its cache fills pieces larger than a page, and a
@@ -584,7 +590,7 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 		pin_meter_add(&ring->meter->errors_tried_alone, 1);
 		return true;
 	}
-	return pin_request_may_retry(request, result);
+	return pin_request_may_retry(ring->meter, request, result);
 }
 
 /* True when the file ends where the request has got to. */
@@ -615,6 +621,7 @@ bool pin_transfer_read_goes_on(
 	*result = (int64_t)total;
 	if (total != request->length_bytes && got != 0 &&
 		!is_at_end(request, request->offset_bytes + total)) {
+		count_short(ring, total);
 		return continue_at(request, total, result);
 	}
 	pin_meter_add(&ring->meter->read_bytes, total);
@@ -634,6 +641,7 @@ bool pin_transfer_write_goes_on(
 	total = note_done(request, got);
 	*result = (int64_t)total;
 	if (total != request->length_bytes) {
+		count_short(ring, total);
 		return continue_at(request, total, result);
 	}
 	pin_meter_add(&ring->meter->write_bytes, total);
@@ -686,6 +694,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 	bool reads = pin_request_has(request, PIN_OP_READS);
 	uint32_t stall_count = 0;
 	bool has_tried_alone = false;
+	bool has_moved = false;
 	bool goes_on;
 	ssize_t count;
 
@@ -699,6 +708,9 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 		if (count > 0) {
 			request->done_bytes += (uint64_t)count;
 			stall_count = 0;
+			/* The one before was short, as this is no new part. */
+			pin_meter_add(&ring->meter->short_transfers, has_moved);
+			has_moved = true;
 		} else {
 			stall_count++;
 		}
@@ -708,6 +720,9 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 			return false;
 		}
 		goes_on = count > 0 || count == -EINTR || count == -EAGAIN;
+		if (count < 0 && goes_on) {
+			pin_request_count_retry(ring->meter, count);
+		}
 		if (!goes_on && !has_tried_alone && may_be_anothers(request, count)) {
 			has_tried_alone = goes_on = true;
 			pin_meter_add(&ring->meter->errors_tried_alone, 1);

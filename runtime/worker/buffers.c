@@ -78,6 +78,7 @@ int pin_worker_buffer_await(
 	int rc = pin_worker_buffer_acquire(worker, bytes, &waiter->buffer);
 
 	if (rc == -EAGAIN) {
+		pin_meter_add(&worker->meter.buffer_waits, 1);
 		pin_list_push(kind_for(worker, bytes) == PIN_GROWN_LARGE
 				? &worker->buffer_queue
 				: &worker->small_buffer_queue,

@@ -209,6 +209,9 @@ static void note_run(struct pin_worker *worker, enum pinion_lane lane)
 		pin_meter_add(&worker->meter.high_run, 1);
 	} else if (lane == PINION_LANE_LOW) {
 		pin_meter_add(&worker->meter.low_run, 1);
+	} else {
+		pin_meter_add(&worker->meter.injector_takes, 1);
+		pin_meter_add(&worker->meter.injector_tasks, 1);
 	}
 }
 

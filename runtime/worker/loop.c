@@ -99,8 +99,10 @@ static void share_backlog(struct pin_worker *worker)
 	uint32_t count = pin_deque_is_drained(&worker->deque) ? 0 : pin_deque_count(&worker->deque);
 
 	if (count > 1) {
+		worker->woken = NULL;
 		pin_wake_one(worker->shared, worker);
 		pin_spawn_note_told(worker);
+		pin_spawn_count_told(worker);
 	} else if (count == 1) {
 		pin_spawn_tell_of_last(worker);
 	}
@@ -186,6 +188,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	uint64_t start_ns;
 
 	worker->now_ns = worker->shared->host->now_ns();
+	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
 	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;
 	PIN_DCHECK(elapsed_ns <= worker->now_ns); /* the turn did not begin before time 0 */
@@ -378,6 +381,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 	} else {
 		if (timed != polls) {
 			worker->now_ns = worker->shared->host->now_ns();
+			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
 		}
 		learn(worker, start_ns, polls);
 	}
@@ -436,11 +440,15 @@ static bool run_batch(struct pin_worker *worker)
 				stride * pin_queue_interval_average_ns(&worker->queue_interval);
 		} else {
 			worker->now_ns = host->now_ns();
+			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
 		}
 		pin_spawn_note_time(worker);
 		stride = next_stride(worker, worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
+			pin_meter_add(&worker->meter.budget_ends,
+				polls < tuning->budget_polls &&
+					worker->now_ns >= worker->turn_end_ns);
 			break;
 		}
 	}
@@ -450,6 +458,9 @@ static bool run_batch(struct pin_worker *worker)
 			(void)note_turn(worker, 0);
 		}
 		return has_begun;
+	}
+	if (PIN_UNLIKELY(polls == tuning->budget_polls)) {
+		pin_meter_add(&worker->meter.budget_ends, 1);
 	}
 	end_batch(worker, polls, timed, keeps_time, start_ns);
 	return true;
@@ -493,6 +504,7 @@ static bool run_bound(struct pin_worker *worker)
 	uint32_t polls = 0;
 
 	worker->now_ns = start_ns;
+	pin_meter_set(&worker->meter.clock_ns, start_ns);
 	worker->away_ns = 0;
 	worker->turn_end_ns = start_ns + (uint64_t)tuning->budget_us * 1000;
 	pin_due_expire_deadlines(worker);
@@ -573,6 +585,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		/* As good as no gap, and reading the clock would be one. */
 		pin_spin_note_gap(&worker->spin, 0);
 		worker->is_dry = false;
+		pin_meter_add(&worker->meter.steal_polls, 1);
 		pin_run_or_cancel(worker, link);
 	}
 	return PIN_STEP_RAN;

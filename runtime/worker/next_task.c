@@ -60,6 +60,7 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 		pin_task_kind(task) == PIN_TASK_LANDED) {
 		pin_run_task(worker, task);
 	} else {
+		pin_meter_add(&worker->meter.queued_cancelled, 1);
 		pin_run_cancel(worker, task);
 	}
 }
@@ -80,10 +81,12 @@ enum {
 static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->private_kind == PIN_TASK_LANDED) {
+		pin_meter_add(&worker->meter.inbox_polls, 1);
 		pin_run_task(worker, task);
 	} else if (pin_wait_is_message(task)) {
 		/* Whatever its result, also while the runtime stops. */
 		pin_wait_take(worker, task);
+		pin_meter_add(&worker->meter.inbox_polls, 1);
 		pin_run_task(worker, task);
 	} else if (pin_files_is_message(task)) {
 		if (worker->is_searching) {
@@ -109,6 +112,7 @@ bool pin_poll_posted(struct pin_worker *worker)
 	if (PIN_UNLIKELY(pin_task_is_message(pin_task_of(link)))) {
 		take_message(worker, pin_task_of(link));
 	} else {
+		pin_meter_add(&worker->meter.inbox_polls, 1);
 		pin_run_or_cancel(worker, link);
 	}
 	return true;
@@ -164,7 +168,13 @@ static PIN_INLINE struct pin_link *take_queued(struct pin_worker *worker)
 
 static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
 {
-	return pin_list_pop(&worker->ready);
+	struct pin_link *link = pin_list_pop(&worker->ready);
+
+	if (link != NULL) {
+		/* One by one: a task that unwinds leaves the row. */
+		pin_meter_add(&worker->meter.ready_polls, 1);
+	}
+	return link;
 }
 
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
@@ -236,6 +246,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	PIN_DCHECK(pin_deque_count(&worker->deque) <= worker->deque.capacity);
 	pin_room_tell(shared, PINION_LANE_NORMAL);
 	pin_meter_add(&worker->meter.injector_takes, 1);
+	pin_meter_add(&worker->meter.injector_tasks, count);
 	/* The chain: a worker that finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);
@@ -372,6 +383,7 @@ bool pin_poll_others(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
+	pin_meter_add(&worker->meter.steal_polls, 1);
 	pin_run_or_cancel(worker, link);
 	return true;
 }

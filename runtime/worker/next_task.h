@@ -123,6 +123,7 @@ static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
+	pin_meter_add(&worker->meter.ready_polls, 1);
 	pin_run_task(worker, pin_task_of(link));
 	return true;
 }

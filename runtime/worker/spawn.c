@@ -44,14 +44,18 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 	pin_deque_go_deep(&worker->deque);
 	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [QLIMIT-1] */
 	pin_injector_push(&worker->shared->injector, &half);
+	worker->woken = NULL;
 	pin_wake_one(worker->shared, worker);
 	pin_spawn_note_told(worker);
+	pin_spawn_count_told(worker);
 }
 
 static void tell(struct pin_worker *worker)
 {
 	pin_spawn_note_told(worker);
+	worker->woken = NULL;
 	pin_wake_one(worker->shared, worker);
+	pin_spawn_count_told(worker);
 }
 
 /*
@@ -62,7 +66,6 @@ static void tell_and_pause(struct pin_worker *worker)
 {
 	const struct pin_worker *before = worker->announced;
 
-	worker->woken = NULL;
 	tell(worker);
 	if (worker->woken == NULL) {
 		return;
@@ -336,6 +339,7 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_meter_add(&worker->meter.spawned_shared, 1);
 	share(worker, task);
 	return 0;
 }
@@ -349,6 +353,7 @@ int pin_worker_spawn_on(
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_meter_add(&worker->meter.spawned_on, 1);
 	if (target == worker) {
 		pin_list_push(&worker->posted, pin_task_link(task));
 	} else {
@@ -361,6 +366,7 @@ int pin_worker_spawn_on(
 void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_meter_add(&worker->meter.spawned_timers, 1);
 	pin_watchdog_note_kept(worker);
 	pin_timer_arm(worker, timer);
 }

@@ -68,6 +68,14 @@ static inline void pin_spawn_note_told(struct pin_worker *worker)
 	pin_deque_set_mark(&worker->deque, pin_wake_batch_note_told(&worker->wake_batch));
 }
 
+/* After a wake for its queue, if there was a sleeper: `woken` was NULL before. */
+static inline void pin_spawn_count_told(struct pin_worker *worker)
+{
+	if (worker->woken != NULL) {
+		pin_meter_add(&worker->meter.spawns_announced, 1);
+	}
+}
+
 /* The next spawn checks whether any worker sleeps. */
 static inline void pin_spawn_look_soon(struct pin_worker *worker)
 {

@@ -170,6 +170,9 @@ static bool wake_in_class(struct pin_shared *shared, struct pin_worker_class *wo
 			return false;
 		}
 		if (!pin_cas_seq_cst_u32(&worker_class->searching, &nobody, 1)) { /* [SEARCH-2] */
+			if (waker != NULL) {
+				pin_meter_add(&waker->meter.wakes_saved, 1);
+			}
 			return true;
 		}
 		target = claim(shared, worker_class, waker);

@@ -189,8 +189,25 @@ static void check_registered(void)
 	op = PINION_OP_READ;
 }
 
+static void reset_counts(void)
+{
+	pin_meter_set(&rings_meter.short_transfers, 0);
+	pin_meter_set(&rings_meter.retries_interrupted, 0);
+	pin_meter_set(&rings_meter.retries_again, 0);
+}
+
+static void expect_counts(long long shorts, long long interrupted, long long again)
+{
+	expect_number("short", shorts, (long long)pin_meter_read(&rings_meter.short_transfers));
+	expect_number("interrupted", interrupted,
+		(long long)pin_meter_read(&rings_meter.retries_interrupted));
+	expect_number("again", again, (long long)pin_meter_read(&rings_meter.retries_again));
+	reset_counts();
+}
+
 static void check_short_reads(void)
 {
+	reset_counts();
 	begin(0, 1, SIZE);
 	expect_on("after 1000", 1000, 1000);
 	expect_on("interrupted", -EINTR, 1000);
@@ -202,6 +219,7 @@ static void check_short_reads(void)
 	expect_on("after 1 more", 1, 1001);
 	expect_on("would block", -EAGAIN, 1001);
 	expect_end("at the size", SIZE - 1001, SIZE);
+	expect_counts(2, 5, 1); /* what reaches the end is not short */
 
 	begin(0, 1, SIZE);
 	expect_end("all at once", LENGTH, LENGTH);
@@ -321,9 +339,11 @@ static void check_short_writes(void)
 {
 	op = PINION_OP_WRITE;
 	begin(0, 1, SIZE);
+	reset_counts();
 	expect_on("after 1000", 1000, 1000);
 	expect_on("after the old size", SIZE, 1000 + SIZE);
 	expect_on("nothing", 0, 1000 + SIZE);
+	expect_counts(3, 0, 0);
 	expect_number("so far", 1000 + SIZE, (long long)request.done_bytes);
 	expect_end("no space", -ENOSPC, -ENOSPC);
 	expect_number("that much was written", 1000 + SIZE, (long long)request.done_bytes);
