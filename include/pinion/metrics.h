@@ -12,6 +12,7 @@
 #ifndef PINION_METRICS_H
 #define PINION_METRICS_H
 
+#include <pinion/log.h>
 #include <pinion/runtime.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -238,6 +239,267 @@ struct pinion_worker_ratios {
  */
 PINION_API void pinion_worker_stats_ratios(const struct pinion_worker_stats *stats,
 	size_t stats_size, struct pinion_worker_ratios *out_ratios, size_t size);
+
+/* ---- histograms ---- */
+
+enum {
+	PINION_HISTOGRAM_BUCKETS = 992,
+};
+
+/*
+ * How often something took how long. A bucket is at most 1/32 as wide as its
+ * values are large, so a value that is read from it is off by 1.6 % at most,
+ * and by 1 ns below 64 ns; what takes longer than 68 s is in the last bucket.
+ *
+ * Shape: a plain value, to be copied; zeroed it is empty.
+ * Units: nanoseconds.
+ * Since: 0.1
+ */
+struct pinion_histogram {
+	uint64_t count; /* of all buckets */
+	uint64_t sum_ns;
+	uint64_t buckets[PINION_HISTOGRAM_BUCKETS];
+};
+
+/*
+ * Counts `weight` values of `value_ns`: for times that a program measures
+ * itself.
+ *
+ * Context: any thread, one at a time; a few nanoseconds.
+ * Since: 0.1
+ */
+PINION_API void pinion_histogram_record(
+	struct pinion_histogram *histogram, uint64_t value_ns, uint64_t weight);
+
+/* Adds the counts of `more`: of another lane, runtime or process. Since: 0.1 */
+PINION_API void pinion_histogram_add(
+	struct pinion_histogram *sum, const struct pinion_histogram *more);
+
+/*
+ * Subtracts an earlier snapshot, so that the time between the two remains.
+ * Since: 0.1
+ */
+PINION_API void pinion_histogram_subtract(
+	struct pinion_histogram *histogram, const struct pinion_histogram *before);
+
+/*
+ * Returns the value that `permille` thousandths of all are not above: 500 is
+ * the median, 999 the worst but one of a thousand, 1000 the largest. 0: there
+ * are none.
+ * Since: 0.1
+ */
+PINION_API uint64_t pinion_histogram_quantile_ns(
+	const struct pinion_histogram *histogram, uint32_t permille);
+
+/*
+ * Returns the lowest value of a bucket; that of the next is where it ends.
+ * UINT64_MAX: there is no such bucket.
+ * Since: 0.1
+ */
+PINION_API uint64_t pinion_histogram_lowest_ns(uint32_t bucket);
+
+/* The times that a runtime records. */
+enum pinion_timing {
+	/*
+	 * A task's time in the own queue of the worker that ran it, from its
+	 * spawn, or from the last move between queues. Of normal alone.
+	 */
+	PINION_TIMING_QUEUED = 0,
+	/* A task's `run`. */
+	PINION_TIMING_RUN = 1,
+	/* A read or write, from its start in the device to its completion. */
+	PINION_TIMING_REQUEST = 2,
+	/* From the completion of a read or write to its task. */
+	PINION_TIMING_READY = 3,
+	/* From a wake to the first turn of the worker. */
+	PINION_TIMING_WAKE = 4,
+	/* A task's wait for a buffer of its worker. */
+	PINION_TIMING_BUFFER = 5,
+	/* From a timer's deadline to its expiry. */
+	PINION_TIMING_TIMER = 6,
+	PINION_TIMINGS = 7,
+};
+
+/*
+ * Reads a histogram of the whole runtime; `lane` is an enum pinion_lane.
+ *
+ * Most of them are samples, which costs the tasks that are timed nothing, or
+ * hardly anything. A worker reads the clock after tasks of more than some
+ * 100 ns, and after a row of shorter ones; a row gives the mean of its tasks,
+ * and every fourth row counts four times, but a task that takes more than 2 us
+ * is always recorded by itself. Of queues, the last task of a row is recorded
+ * for all that the row took. Of reads and writes one in 8 to 32 is timed, all
+ * with a `slow_ns` (limit.h). Wakes by workers and other threads, waits for
+ * buffers, and timers are all recorded.
+ *
+ * What a worker has measured is included 10 ms later at most, while it runs,
+ * or when it sleeps or ends.
+ *
+ * Context: any thread; never blocks.
+ * Errors: -EINVAL: there is no such timing or lane; WAKE, BUFFER and TIMER have
+ * the normal lane only. -EAGAIN: workers have written to it all the time; try
+ * again. -ECHILD: as above.
+ * Since: 0.1
+ */
+PINION_API int pinion_runtime_get_histogram(const struct pinion_runtime *runtime,
+	enum pinion_timing timing, uint32_t lane, struct pinion_histogram *out_histogram);
+
+/*
+ * Reads the histogram of PINION_TIMING_REQUEST of one device, with the index
+ * of pinion_device_get_stats(); the first four devices have one.
+ *
+ * Errors: -ENOENT: that device has none. Else as above.
+ * Since: 0.1
+ */
+PINION_API int pinion_device_get_histogram(const struct pinion_runtime *runtime, uint32_t index,
+	struct pinion_histogram *out_histogram);
+
+/* ---- reading the metrics of a process ---- */
+
+/*
+ * A metrics page, as its reader sees it: pinion-metrics(5). Reading writes
+ * nothing that the process could see, and neither stops nor slows it.
+ */
+struct pinion_metrics;
+
+enum pinion_metrics_kind {
+	PINION_METRICS_COUNTER = 1,
+	PINION_METRICS_GAUGE = 2,
+	PINION_METRICS_HISTOGRAM = 3,
+};
+
+enum pinion_metrics_scope {
+	PINION_METRICS_RUNTIME = 1,
+	PINION_METRICS_WORKER = 2, /* one of each worker with a slot */
+	PINION_METRICS_DEVICE = 3, /* one of each of the first devices */
+};
+
+/*
+ * One row of a page's table.
+ *
+ * Shape: size-versioned.
+ * Since: 0.1
+ */
+struct pinion_metrics_field {
+	char name[32];
+	char unit[8];	 /* "", "ns" or "bytes" */
+	uint32_t kind;	 /* enum pinion_metrics_kind */
+	uint32_t scope;	 /* enum pinion_metrics_scope */
+	uint32_t lane;	 /* enum pinion_lane; UINT32_MAX: of none */
+	uint32_t copies; /* how many: of workers, of devices, or 1 */
+};
+
+/*
+ * Whose page it is, and how it is.
+ *
+ * Shape: size-versioned.
+ * Since: 0.1
+ */
+struct pinion_metrics_info {
+	uint32_t version; /* of the format */
+	uint32_t field_count;
+	uint32_t worker_count; /* of the runtime */
+	uint32_t slot_count;   /* workers that are in the page */
+	uint64_t page_bytes;
+	uint64_t pid;		/* as its own namespace numbers it */
+	uint64_t process_start; /* field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t created_ns;	/* on CLOCK_MONOTONIC of that boot */
+	uint64_t created_unix_ns;
+	uint64_t published_ns; /* the latest write of all, as of the last snapshot */
+	uint32_t has_ended;    /* the runtime was destroyed */
+	/* Parts that were never seen whole: their writer was killed in them. */
+	uint32_t torn_count;
+	char boot_id[40];
+	char program[16];
+	char library[16];
+};
+
+/*
+ * Opens a page: a file of `metrics_file`, or /proc/PID/fd/N. All of it is
+ * checked before any of it is used.
+ *
+ * Owns: *out_metrics is the caller's until pinion_metrics_close().
+ * Context: any thread; allocates, makes system calls. One thread at a time uses
+ * it.
+ * Errors: `log`, unless NULL, gets one line that says which and why.
+ * -EPROTO: it is no metrics page, is cut short, or contradicts itself.
+ * -EPROTONOSUPPORT: it is of a version that this library does not read.
+ * -EAGAIN: its process has not filled it yet. -ENOMEM, and the errors of
+ * open(2) and read(2).
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_open(
+	const char *path, pinion_log_fn log, void *log_arg, struct pinion_metrics **out_metrics);
+
+/*
+ * Opens the page of the `index`th runtime of a process, from 0 on, in the order
+ * of their descriptors. A page that a child has from its parent is not the
+ * child's.
+ *
+ * Errors: as above; -ENOENT: the process has no more. -ESRCH: there is no such
+ * process. -EACCES: it is another user's. Without a line: -ENOENT.
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *log_arg,
+	struct pinion_metrics **out_metrics);
+
+/* NULL is accepted. Since: 0.1 */
+PINION_API void pinion_metrics_close(struct pinion_metrics *metrics);
+
+/*
+ * Writes what the page says of itself to *out_info.
+ * Since: 0.1
+ */
+PINION_API void pinion_metrics_get_info(
+	const struct pinion_metrics *metrics, struct pinion_metrics_info *out_info, size_t size);
+
+/*
+ * Writes a row of the table to *out_field.
+ *
+ * Errors: -ENOENT: there are no more.
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_get_field(const struct pinion_metrics *metrics, uint32_t number,
+	struct pinion_metrics_field *out_field, size_t size);
+
+/*
+ * Returns the number of a row by its name, scope and lane (UINT32_MAX: none).
+ *
+ * Errors: -ENOENT: this page has no such value.
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_find(const struct pinion_metrics *metrics, const char *name,
+	enum pinion_metrics_scope scope, uint32_t lane);
+
+/*
+ * Takes a snapshot, which the calls below read. Each part of it, of a worker or
+ * of the runtime, is of one instant, so its values agree with each other.
+ *
+ * Errors: -EAGAIN: a writer has not come to the end of a part for a
+ * millisecond: it waits for a CPU, or was killed. The snapshot has that part as
+ * it is, and `torn_count` counts it. Others as pinion_metrics_open().
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_snapshot(struct pinion_metrics *metrics);
+
+/*
+ * Reads a value of the snapshot; `copy` is the worker's index, the device's, or
+ * 0. Of a histogram it is the count.
+ *
+ * Errors: -ENOENT: there is no such row or copy.
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_read(
+	const struct pinion_metrics *metrics, uint32_t number, uint32_t copy, uint64_t *out_value);
+
+/*
+ * Reads a histogram of the snapshot.
+ *
+ * Errors: -ENOENT: as above; -EINVAL: the row is none.
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_read_histogram(const struct pinion_metrics *metrics, uint32_t number,
+	uint32_t copy, struct pinion_histogram *out_histogram);
 
 PINION_END_DECLS
 

@@ -428,6 +428,32 @@ struct pinion_tuning {
 	 * Source: docs/decisions/memory.md, "Arenas grow and shrink".
 	 */
 	uint64_t buffer_rest_ms;
+
+	/* ---- metrics ---- */
+
+	/*
+	 * Absolute path of a file that has the runtime's metrics page, of at
+	 * most 256 KiB, and stays when the process ends or is killed; it takes
+	 * the place of an older one at once. Mode 0600. Best in memory, as in
+	 * /run: a worker that writes to it waits for its disk. It must not be
+	 * cut while the runtime uses it. NULL: an anonymous file instead, which
+	 * others find in /proc/PID/fd. Where it cannot be made the runtime goes
+	 * on without, and `log` says so. Default NULL. Environment:
+	 * PINION_METRICS_FILE; its text is used in place, as that of
+	 * PINION_LANES; "none" is NULL.
+	 * Source: docs/decisions/observing.md, "The page is memory, not a
+	 * socket".
+	 */
+	const char *metrics_file;
+
+	/*
+	 * 1: the counts and histograms of metrics.h are also in a page that
+	 * other processes of the same user can read, pinion-metrics(5), as
+	 * `pinion top` does. 0 or 1. Default 1. Environment:
+	 * PINION_METRICS_PAGE.
+	 */
+	uint32_t metrics_page;
+	uint32_t reserved; /* 0 */
 };
 
 /*

@@ -30,7 +30,7 @@
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
 _Static_assert(sizeof(struct pinion_config) == 144, "released size");
-_Static_assert(sizeof(struct pinion_tuning) == 296, "released size");
+_Static_assert(sizeof(struct pinion_tuning) == 312, "released size");
 
 /* Which struct a field is in. */
 enum part {
@@ -81,6 +81,7 @@ enum {
 	DEPTH_MAX = (1 << 20) - 1,
 	TEXT_SHOWN = 64,   /* of a text that is refused; the rest has room */
 	WORDS_BYTES = 384, /* the list of words that a field may have */
+	METRICS_PATH_BYTES = 4000,
 };
 
 #define ARENAS_BYTES_MAX (UINT64_C(512) << 20)
@@ -93,6 +94,7 @@ enum {
 /* Not in the table. */
 static const char lanes_variable[] = "PINION_LANES";
 static const char seed_variable[] = "PINION_SEED";
+static const char metrics_variable[] = "PINION_METRICS_FILE";
 
 /* The name; the text, cut to TEXT_SHOWN; the mistake. */
 #define LANES_REFUSED \
@@ -119,7 +121,7 @@ _Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2
 static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
-/* All but both `size`, the seed and pointers. */
+/* All but both `size`, the seed, pointers and what is reserved. */
 static const struct field fields[] = {
 	NUMBER(config, worker_count, "PINION_WORKER_COUNT", 0, 0, 4096),
 	NUMBER(config, use_smt, "PINION_USE_SMT", 0, 0, 1),
@@ -203,6 +205,7 @@ static const struct field fields[] = {
 	NUMBER(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
 		PINION_CPU_LATENCY_ANY),
 	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, 0, 86400000),
+	NUMBER(tuning, metrics_page, "PINION_METRICS_PAGE", 1, 0, 1),
 };
 
 /* A configuration and its tuning, together. */
@@ -311,6 +314,17 @@ static int check_power_of_two(const struct pin_log *log, const char *name, uint3
 	return 0;
 }
 
+/* Relative, it would depend on where the process is when it is read. */
+static int check_path(const struct pin_log *log, const char *path, const char *source)
+{
+	if (path == NULL || (path[0] == '/' && strlen(path) < METRICS_PATH_BYTES)) {
+		return 0;
+	}
+	pin_log(log, PINION_LOG_ERROR, "%s: \"%.*s\" is not an absolute path of less than %d bytes",
+		source, TEXT_SHOWN, path, METRICS_PATH_BYTES);
+	return -EINVAL;
+}
+
 /* The rules that concern more than one field, or more than a range. */
 static int check_tuning(const struct pin_log *log, const struct pinion_tuning *tuning)
 {
@@ -356,7 +370,11 @@ static int check_tuning(const struct pin_log *log, const struct pinion_tuning *t
 		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
 		return -EINVAL;
 	}
-	return 0;
+	if (tuning->reserved != 0) {
+		pin_log(log, PINION_LOG_ERROR, "reserved: %u is not 0", tuning->reserved);
+		return -EINVAL;
+	}
+	return check_path(log, tuning->metrics_file, "metrics_file");
 }
 
 static int check_config(const struct pin_log *log, const struct pinion_config *config)
@@ -636,9 +654,28 @@ static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
 	return -EINVAL;
 }
 
+/* The text stays where it is. */
+static int read_metrics_file(struct pinion_tuning *tuning, const struct pin_log *log)
+{
+	const char *text = getenv(metrics_variable);
+	int rc;
+
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	if (tuning == NULL) {
+		warn_of_unused(log, metrics_variable);
+		return 0;
+	}
+	text = strcmp(text, "none") == 0 ? NULL : text;
+	rc = check_path(log, text, metrics_variable);
+	tuning->metrics_file = rc == 0 ? text : tuning->metrics_file;
+	return rc;
+}
+
 static void warn_of_others(const struct pin_log *log)
 {
-	const char *names[PIN_ARRAY_COUNT(fields) + 2];
+	const char *names[PIN_ARRAY_COUNT(fields) + 3];
 	size_t count = 0;
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
@@ -648,6 +685,7 @@ static void warn_of_others(const struct pin_log *log)
 	}
 	names[count++] = lanes_variable;
 	names[count++] = seed_variable;
+	names[count++] = metrics_variable;
 	PIN_DCHECK(count <= PIN_ARRAY_COUNT(names));
 	pin_environment_warn(log, names, count);
 }
@@ -699,5 +737,6 @@ int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *t
 		rc = read_variable(&parts, &fields[i], &log);
 	}
 	rc = rc == 0 ? read_lanes(config, &log) : rc;
-	return rc == 0 ? read_seed(tuning, &log) : rc;
+	rc = rc == 0 ? read_seed(tuning, &log) : rc;
+	return rc == 0 ? read_metrics_file(tuning, &log) : rc;
 }

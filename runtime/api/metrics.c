@@ -5,10 +5,10 @@
  *
  * Any thread may call these at any time; no worker is stopped or slowed.
  */
-#include "runtime/worker/metrics.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/worker/entry.h"
+#include "runtime/worker/metrics_page.h"
 
 #include <errno.h>
 
@@ -132,4 +132,108 @@ void pinion_worker_stats_ratios(const struct pinion_worker_stats *stats, size_t 
 		.task_ns_mean = ratio(known.busy_ns, known.tasks_run),
 	};
 	pin_sized_give(out_ratios, size, &ratios, sizeof(ratios));
+}
+
+/* ---- histograms ---- */
+
+enum {
+	/* Attempts to read between two writes, each of some microseconds. */
+	READ_TRIES = 1000,
+};
+
+static int read_histogram(const struct pinion_runtime *runtime, uint32_t index,
+	struct pinion_histogram *out_histogram)
+{
+	PIN_CHECK(runtime->shared.metrics != NULL);
+	for (int i = 0; i < READ_TRIES; i++) {
+		if (pin_metrics_read_histogram(runtime->shared.metrics, index, out_histogram)) {
+			return 0;
+		}
+		pin_cpu_relax();
+	}
+	return -EAGAIN;
+}
+
+int pinion_runtime_get_histogram(const struct pinion_runtime *runtime, enum pinion_timing timing,
+	uint32_t lane, struct pinion_histogram *out_histogram)
+{
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if ((uint32_t)timing >= PINION_TIMINGS || lane >= PIN_LANES ||
+		((uint32_t)timing >= PIN_TIMINGS_LANED && lane != PINION_LANE_NORMAL)) {
+		return -EINVAL;
+	}
+	return read_histogram(runtime, pin_timing_of(timing, lane), out_histogram);
+}
+
+int pinion_device_get_histogram(const struct pinion_runtime *runtime, uint32_t index,
+	struct pinion_histogram *out_histogram)
+{
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (index >= PIN_TIMED_DEVICES ||
+		index >= pin_load_acquire_u32(&runtime->shared.disks.count)) { /* [DISK-1] */
+		return -ENOENT;
+	}
+	return read_histogram(runtime, PIN_TIMINGS_OF_DEVICES + index, out_histogram);
+}
+
+void pinion_histogram_record(struct pinion_histogram *histogram, uint64_t value_ns, uint64_t weight)
+{
+	histogram->buckets[pin_histogram_bucket(value_ns)] += weight;
+	histogram->count += weight;
+	histogram->sum_ns += value_ns * weight;
+}
+
+void pinion_histogram_add(struct pinion_histogram *sum, const struct pinion_histogram *more)
+{
+	sum->count += more->count;
+	sum->sum_ns += more->sum_ns;
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
+		sum->buckets[i] += more->buckets[i];
+	}
+}
+
+static uint64_t rest_of(uint64_t whole, uint64_t part)
+{
+	return whole > part ? whole - part : 0;
+}
+
+void pinion_histogram_subtract(
+	struct pinion_histogram *histogram, const struct pinion_histogram *before)
+{
+	histogram->count = rest_of(histogram->count, before->count);
+	histogram->sum_ns = rest_of(histogram->sum_ns, before->sum_ns);
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
+		histogram->buckets[i] = rest_of(histogram->buckets[i], before->buckets[i]);
+	}
+}
+
+/* By the buckets alone, whatever `count` says. */
+uint64_t pinion_histogram_quantile_ns(const struct pinion_histogram *histogram, uint32_t permille)
+{
+	uint64_t count = 0;
+	uint64_t seen = 0;
+	uint64_t wanted;
+
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
+		count += histogram->buckets[i];
+	}
+	permille = permille < 1000 ? permille : 1000;
+	wanted = count / 1000 * permille + (count % 1000 * permille + 999) / 1000;
+	wanted = wanted > 0 ? wanted : 1;
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS && count > 0; i++) {
+		seen += histogram->buckets[i];
+		if (seen >= wanted) {
+			return pin_histogram_middle(i);
+		}
+	}
+	return 0;
+}
+
+uint64_t pinion_histogram_lowest_ns(uint32_t bucket)
+{
+	return bucket < PINION_HISTOGRAM_BUCKETS ? pin_histogram_lowest(bucket) : UINT64_MAX;
 }

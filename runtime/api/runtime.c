@@ -18,6 +18,7 @@
 #include "runtime/host/process.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/lane.h"
+#include "runtime/worker/metrics_page.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
@@ -381,6 +382,7 @@ static void free_workers(struct pin_shared *shared)
 		}
 		pin_worker_fini(worker);
 	}
+	pin_metrics_stop(shared);
 	pin_arena_setup_fini(shared);
 	pin_victims_fini(&shared->victims);
 	pin_heap_release(shared->host, shared->cpu_indices, PIN_HEAP_ALIGN, shared->cpu_room,
@@ -484,6 +486,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		rc = place_workers(&runtime->shared, &topology, serving_counts);
 	}
 	pin_topology_fini(&topology);
+	rc = rc == 0 ? pin_metrics_start(&runtime->shared) : rc;
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_queue_limit_init(&runtime->shared.queue_limit, accepted.injector_tasks);

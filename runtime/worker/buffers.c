@@ -16,6 +16,7 @@
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/spawn.h"
+#include "runtime/worker/timings.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
@@ -79,6 +80,7 @@ int pin_worker_buffer_await(
 
 	if (rc == -EAGAIN) {
 		pin_meter_add(&worker->meter.buffer_waits, 1);
+		waiter->since_ns = worker->shared->host->now_ns();
 		pin_list_push(kind_for(worker, bytes) == PIN_GROWN_LARGE
 				? &worker->buffer_queue
 				: &worker->small_buffer_queue,
@@ -129,6 +131,8 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 			worker, is_small ? 1 : worker->buffers.buffer_bytes, &waiter->buffer);
 
 		PIN_CHECK(rc == 0);
+		pin_timings_record(worker, pin_timing_of(PINION_TIMING_BUFFER, PINION_LANE_NORMAL),
+			worker->shared->host->now_ns() - waiter->since_ns, 1);
 		pin_worker_spawn_bound(worker, waiter->task);
 	}
 }

@@ -13,6 +13,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
+#include "runtime/worker/timings.h"
 #include "runtime/worker/wake.h"
 
 enum {
@@ -581,16 +582,20 @@ static inline void book(struct pin_account *account, const struct pinion_request
 }
 
 static void charge_account(struct pin_worker *worker, struct pin_account *account,
-	const struct pinion_request *request, const struct pin_request_cost *cost)
+	struct pinion_request *request, const struct pin_request_cost *cost)
 {
 	book(account, request);
 	if (PIN_UNLIKELY(cost->started_ns != 0)) {
-		uint64_t took_ns = worker->shared->host->now_ns() - cost->started_ns;
+		uint64_t now_ns = worker->shared->host->now_ns();
+		uint64_t took_ns = now_ns - cost->started_ns;
 		uint64_t slow_ns = slow_ns_of(worker, account);
 
 		pin_meter_add(&account->latency_ns, took_ns);
 		pin_meter_add(&account->timed, 1);
 		pin_meter_add(&account->slow, slow_ns != 0 && took_ns > slow_ns);
+		pin_timings_note_request(worker,
+			(uint32_t)(account->disk - worker->shared->disks.disks), request, now_ns,
+			took_ns);
 	}
 	if (PIN_UNLIKELY(account->ends_since_look >= account->look_ends)) {
 		look_at_disk(worker, account);

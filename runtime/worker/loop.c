@@ -12,6 +12,7 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/lane.h"
+#include "runtime/worker/metrics_page.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -189,6 +190,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
+	pin_timings_note_wake(worker);
 	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;
 	PIN_DCHECK(elapsed_ns <= worker->now_ns); /* the turn did not begin before time 0 */
@@ -214,6 +216,10 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	pin_lane_mark(worker);
 	if (pin_arena_growth_is_due(worker)) {
 		pin_arena_growth_look(worker);
+		leave_out(worker);
+	}
+	if (pin_metrics_is_due(worker)) {
+		pin_metrics_publish(worker);
 		leave_out(worker);
 	}
 	if (pin_hooks_is_tick_due(worker)) {
@@ -368,6 +374,16 @@ static inline void note_gap(struct pin_worker *worker, uint64_t start_ns)
 	}
 }
 
+/* Tasks since the last reading of the clock. */
+static void end_row(struct pin_worker *worker, uint32_t tasks)
+{
+	uint64_t before_ns = worker->now_ns;
+
+	worker->now_ns = worker->shared->host->now_ns();
+	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
+	pin_timings_note_row(worker, worker->now_ns - before_ns, tasks);
+}
+
 /* What it took, measured or as usual, and what it leaves for others. */
 static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
 	bool keeps_time, uint64_t start_ns)
@@ -380,8 +396,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 			polls * pin_queue_interval_average_ns(&worker->queue_interval));
 	} else {
 		if (timed != polls) {
-			worker->now_ns = worker->shared->host->now_ns();
-			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
+			end_row(worker, polls - timed);
 		}
 		learn(worker, start_ns, polls);
 	}
@@ -443,6 +458,7 @@ static bool run_batch(struct pin_worker *worker)
 			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
 		}
 		pin_spawn_note_time(worker);
+		pin_timings_note_row(worker, worker->now_ns - before_ns, stride);
 		stride = next_stride(worker, worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
@@ -515,6 +531,7 @@ static bool run_bound(struct pin_worker *worker)
 	}
 	if (polls > 0) {
 		worker->now_ns = host->now_ns();
+		pin_timings_note_row(worker, worker->now_ns - start_ns, polls);
 		learn(worker, start_ns, polls);
 	}
 	return polls > 0;

@@ -180,15 +180,12 @@ static enum pinion_worker_place place_of(const struct pin_worker *worker)
 	return PINION_WORKER_RUNNING;
 }
 
-void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_info *out_info)
+void pin_metrics_observe_own(const struct pin_worker *worker, struct pinion_worker_info *out_info)
 {
 	const struct pin_meter *meter = &worker->meter;
 	uint64_t completed = pin_meter_read(&meter->requests_completed);
-	uint64_t clock_ns = pin_meter_read(&meter->clock_ns);
-	uint64_t now_ns = worker->shared->host->now_ns();
 
 	*out_info = (struct pinion_worker_info){
-		.place = place_of(worker),
 		.queue_depth = pin_deque_count(&worker->deque) +
 			(pin_lifo_is_empty(&worker->lifo) ? 0 : 1),
 		.requests_in_flight = rest_of(pin_meter_read(&meter->requests_submitted) +
@@ -199,9 +196,18 @@ void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_i
 		.lifo_row = pin_load_relaxed_u32(&worker->lifo_row),
 		.park_until_ns = PIN_NO_DEADLINE,
 	};
+}
+
+void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_info *out_info)
+{
+	uint64_t clock_ns = pin_meter_read(&worker->meter.clock_ns);
+	uint64_t now_ns = worker->shared->host->now_ns();
+
+	pin_metrics_observe_own(worker, out_info);
+	out_info->place = place_of(worker);
 	if (out_info->place == PINION_WORKER_RUNNING) {
 		out_info->running_ns = clock_ns == 0 ? 0 : rest_of(now_ns, clock_ns);
 	} else if (out_info->place != PINION_WORKER_ABSENT) {
-		out_info->park_until_ns = pin_meter_read(&meter->park_until_ns);
+		out_info->park_until_ns = pin_meter_read(&worker->meter.park_until_ns);
 	}
 }

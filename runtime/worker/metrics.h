@@ -30,6 +30,9 @@ const char *pin_metrics_count_name(uint32_t number);
  */
 void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_stats *out_stats);
 
+/* The same, but where the worker is and for how long it has been running. */
+void pin_metrics_observe_own(const struct pin_worker *worker, struct pinion_worker_info *out_info);
+
 void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_info *out_info);
 
 #endif

@@ -13,6 +13,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/metrics_page.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -133,11 +134,14 @@ void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, u
 	PIN_DCHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
 	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
+	pin_metrics_set_place(worker,
+		mode == PIN_PARK_RING ? PINION_WORKER_PARKED_RING : PINION_WORKER_PARKED_FUTEX);
 	if (mode == PIN_PARK_RING) {
 		sleep_in_ring(worker, deadline_ns);
 	} else {
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
 	}
+	pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
 	prefetch_news(worker);
 	PIN_TRACE1(unpark, worker->index);
 }
@@ -234,6 +238,7 @@ void pin_park_finish(struct pin_worker *worker)
 	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
 	pin_watchdog_note_awake(worker);
 	pin_spawn_note_awake(worker);
+	pin_timings_end_park(worker);
 }
 
 /*
@@ -288,6 +293,7 @@ void pin_park(struct pin_worker *worker)
 
 	PIN_DCHECK(worker->is_dry);
 	call_hook(worker);
+	pin_metrics_park(worker);
 	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}

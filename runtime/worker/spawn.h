@@ -68,7 +68,7 @@ static inline void pin_spawn_note_told(struct pin_worker *worker)
 	pin_deque_set_mark(&worker->deque, pin_wake_batch_note_told(&worker->wake_batch));
 }
 
-/* After a wake for its queue, if there was a sleeper: `woken` was NULL before. */
+/* After a wake for its queue, before which `woken` was NULL. */
 static inline void pin_spawn_count_told(struct pin_worker *worker)
 {
 	if (worker->woken != NULL) {

@@ -205,6 +205,8 @@ static inline struct pinion_task *pin_task_of(struct pin_link *link)
 /* ---- workers and their runtime ---- */
 
 struct pin_worker;
+struct pin_metrics;
+struct pin_timings;
 struct pin_blocked;
 struct pin_wait_entry;
 
@@ -372,12 +374,14 @@ struct pin_shared {
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
 	struct pin_atomic_u32 visitors;
 	struct pin_disks disks;
+	struct pin_metrics *metrics; /* [const] or NULL: metrics_page.h */
 };
 
 /* A waiter for a buffer, now or later. */
 struct pin_buffer_waiter {
 	struct pin_link link;
 	struct pinion_task *task; /* bound to the worker when its turn comes */
+	uint64_t since_ns;
 	struct pinion_buffer buffer;
 };
 
@@ -443,6 +447,7 @@ struct pin_worker {
 	struct pin_atomic_u32 is_bound;	     /* [W:owner R:any] to its CPUs, now: thread.c */
 	struct pin_atomic_u32 kicked;	     /* to look at its device wait queues: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
+	struct pin_atomic_u64 notified_ns;	/* [W:any R:owner] when it was woken: timings.h */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
 	struct pin_stall ring_stall;		/* [own] the watchdog's, of its ring */
@@ -477,10 +482,15 @@ struct pin_worker {
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
 	struct pin_lane_turns lanes;
-	uint64_t turn_end_ns; /* of the loop in hand; 0: as yet untimed */
-	uint64_t now_ns;      /* the clock when it was last read */
-	uint64_t look_ns;     /* and when the injector was last looked into */
-	uint64_t tick_ns;     /* when the next tick is due */
+	uint64_t turn_end_ns;	     /* of the loop in hand; 0: as yet untimed */
+	uint64_t now_ns;	     /* the clock when it was last read */
+	uint64_t look_ns;	     /* and when the injector was last looked into */
+	uint64_t tick_ns;	     /* when the next tick is due */
+	uint64_t publish_ns;	     /* when it publishes its metrics next */
+	uint64_t woken_ns;	     /* when it was woken, until that is recorded; 0: it was not */
+	uint32_t rows_left;	     /* of short tasks, to the next that is recorded */
+	struct pin_timings *timings; /* or NULL: timings.h */
+	struct pin_atomic_u64 *slot; /* in the metrics page, or NULL */
 	struct pin_binding binding;
 	uint64_t dry_since_ns;
 	struct pin_spin spin;

@@ -15,6 +15,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/memory/pool.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/metrics_page.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -314,6 +315,8 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_spin_init(&worker->spin, tuning->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->publish_ns = PIN_NO_DEADLINE;
+	worker->rows_left = 1;
 	worker->growth.look_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
 	worker->stride = 1;
@@ -411,6 +414,7 @@ void *pin_worker_main(void *arg)
 	if (worker->start_error == 0) {
 		struct pin_guard guard = {.frame = NULL};
 
+		pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
 		pin_remote_reap_open(worker);
 		worker->guard = &guard;
 		do {
@@ -425,6 +429,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_request_is_over(worker));
 		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.lined_up == 0);
 	}
+	pin_metrics_publish_last(worker);
 	pin_arena_growth_end(worker);
 	pin_files_end(worker);
 	pin_polled_end(worker);

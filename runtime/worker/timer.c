@@ -9,6 +9,8 @@
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/state.h"
+#include "runtime/worker/timings.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 
@@ -285,6 +287,16 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 	return NULL;
 }
 
+/* By the worker that has popped it. */
+static void note_lag(struct pin_worker *worker, struct pinion_task *task, uint64_t now_ns)
+{
+	uint64_t due_ns = private_of(pin_timer_of(task))->timer.due_ns;
+
+	PIN_DCHECK(due_ns <= now_ns);
+	pin_timings_record(
+		worker, pin_timing_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL), now_ns - due_ns, 1);
+}
+
 uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
 {
 	struct pinion_task *task;
@@ -297,6 +309,9 @@ uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_lis
 		pin_timers_advance(&worker->timers, worker->now_ns);
 	}
 	while ((task = pop_due(worker, TIMER_IDLE)) != NULL) {
+		if (!is_all) {
+			note_lag(worker, task, worker->now_ns);
+		}
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}
@@ -335,6 +350,7 @@ uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t co
 	}
 	pin_timers_advance(&victim->timers, now_ns);
 	while (count < count_max && (task = pop_due(victim, TIMER_IDLE)) != NULL) {
+		note_lag(pin_worker_current(), task, now_ns);
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}

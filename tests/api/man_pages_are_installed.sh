@@ -54,8 +54,9 @@ while read -r struct; do
 done <"$TMPDIR/structs"
 for page in "$top_srcdir"/docs/man/pinion-*.md; do
 	command=$(basename "$page" .md)
-	has_page 1 "$command" || {
-		echo "man 1 $command fails"
+	section=$(sed -n '1s/.*(\([15]\))$/\1/p' "$page")
+	has_page "$section" "$command" || {
+		echo "man $section $command fails"
 		exit 1
 	}
 done

@@ -113,6 +113,7 @@ static const struct knob knobs[] = {
 	KNOB(tuning, cq_stall_us, "PINION_CQ_STALL_US", 0, "1", 1),
 	KNOB(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, "5", 5),
 	KNOB(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, "7", 7),
+	KNOB(tuning, metrics_page, "PINION_METRICS_PAGE", 1, "0", 0),
 	KNOB(tuning, seed, "PINION_SEED", UINT64_C(0x853c49e6748fea9b), "0x17", 0x17),
 };
 
@@ -136,6 +137,8 @@ static const struct {
 	OTHER(config.on_tick),
 	OTHER(config.hook_arg),
 	OTHER(config.tuning),
+	OTHER(tuning.metrics_file),
+	OTHER(tuning.reserved),
 	OTHER(tuning.size),
 	OTHER(tuning.arena_map),
 	OTHER(tuning.arena_unmap),

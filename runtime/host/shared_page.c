@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Creates, seals and names the memory of a metrics page.
+ *
+ * Called by the creation and the end of a runtime.
+ *
+ * Invariant: a failure leaves no descriptor, mapping or file.
+ */
+#include "runtime/host/shared_page.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Of <linux/memfd.h> and <linux/fcntl.h>, which older systems lack. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+enum { MODE = 0600, STAT_BYTES = 1024, START_FIELD = 22 };
+
+/* Beyond its limit of file sizes a process gets a signal that ends it. */
+static bool is_within_limit(size_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur >= bytes;
+}
+
+/* Kernels before 6.3 do not know the flag; others may insist on it. */
+static int open_anonymous(void)
+{
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(PIN_SHARED_PAGE_NAME, flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL) {
+		fd = memfd_create(PIN_SHARED_PAGE_NAME, flags);
+	}
+	return fd;
+}
+
+static int open_draft(struct pin_shared_page *page, const char *path)
+{
+	static const char ending[] = ".XXXXXX";
+	size_t bytes = strlen(path) + sizeof(ending);
+	int fd;
+
+	page->draft = malloc(bytes);
+	if (page->draft == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	snprintf(page->draft, bytes, "%s%s", path, ending);
+	fd = mkostemp(page->draft, O_CLOEXEC);
+	if (fd < 0) {
+		free(page->draft);
+		page->draft = NULL;
+	}
+	return fd;
+}
+
+static int fail(struct pin_shared_page *page, const char *call, int error, const char **out_call)
+{
+	PIN_DCHECK(error > 0);
+	*out_call = call;
+	pin_shared_page_destroy(page);
+	return -error;
+}
+
+int pin_shared_page_create(
+	struct pin_shared_page *page, size_t bytes, const char *path, const char **out_call)
+{
+	void *memory;
+	int error;
+
+	*page = (struct pin_shared_page){.fd = -1};
+	if (!is_within_limit(bytes)) {
+		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
+	}
+	page->fd = path == NULL ? open_anonymous() : open_draft(page, path);
+	if (page->fd < 0) {
+		return fail(page, path == NULL ? "memfd_create" : "open", errno, out_call);
+	}
+	/* All of it, so that no later store finds the disk full. */
+	error = posix_fallocate(page->fd, 0, (off_t)bytes);
+	if (error != 0) {
+		return fail(page, "posix_fallocate", error, out_call);
+	}
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, page->fd, 0);
+	if (memory == MAP_FAILED) {
+		return fail(page, "mmap", errno, out_call);
+	}
+	page->memory = memory;
+	page->bytes = bytes;
+	if (madvise(memory, bytes, MADV_DONTFORK) != 0) {
+		return fail(page, "madvise", errno, out_call);
+	}
+	return 0;
+}
+
+/* The seal on later writers came with Linux 5.1. */
+static int seal(int fd)
+{
+	int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+	if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) {
+		return 0;
+	}
+	return errno == EINVAL ? fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) : -1;
+}
+
+int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call)
+{
+	PIN_DCHECK(page->memory != NULL);
+	if (path == NULL) {
+		return seal(page->fd) == 0 ? 0 : fail(page, "fcntl(F_ADD_SEALS)", errno, out_call);
+	}
+	PIN_DCHECK(page->draft != NULL);
+	if (rename(page->draft, path) != 0) {
+		return fail(page, "rename", errno, out_call);
+	}
+	free(page->draft);
+	page->draft = NULL;
+	return 0;
+}
+
+void pin_shared_page_destroy(struct pin_shared_page *page)
+{
+	if (page->memory != NULL) {
+		munmap(page->memory, page->bytes);
+	}
+	if (page->draft != NULL) {
+		unlink(page->draft);
+		free(page->draft);
+	}
+	if (page->fd >= 0) {
+		close(page->fd);
+	}
+	*page = (struct pin_shared_page){.fd = -1};
+}
+
+/* ---- who writes it ---- */
+
+/* Of a small file, ended by a 0; false: there is none. */
+static bool read_text(const char *path, char *out_text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	out_text[0] = '\0';
+	if (fd < 0) {
+		return false;
+	}
+	length = read(fd, out_text, size - 1);
+	close(fd);
+	out_text[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+void pin_boot_id_read(char out_id[PIN_BOOT_ID_BYTES])
+{
+	memset(out_id, 0, PIN_BOOT_ID_BYTES);
+	if (read_text("/proc/sys/kernel/random/boot_id", out_id, PIN_BOOT_ID_BYTES)) {
+		out_id[strcspn(out_id, "\n")] = '\0';
+	}
+}
+
+uint64_t pin_process_start(int pid)
+{
+	char path[64];
+	char text[STAT_BYTES];
+	const char *at;
+
+	if (pid == 0) {
+		snprintf(path, sizeof(path), "/proc/self/stat");
+	} else {
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	}
+	if (!read_text(path, text, sizeof(text))) {
+		return 0;
+	}
+	/* The second field is a name, which may have blanks and parentheses. */
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < START_FIELD; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+uint64_t pin_unix_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

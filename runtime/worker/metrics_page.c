@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lays out the metrics page of a runtime, and writes it.
+ *
+ * The runtime's creator sets it up; workers publish from their loops, before
+ * they sleep, and when they leave. metrics_page.h has the parts.
+ *
+ * Invariant: between two tasks a worker's counts agree with each other, and
+ * only then are they copied; so the sums in pinion_metrics(3) hold in each
+ * slot.
+ */
+#include "runtime/worker/metrics_page.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/wake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
+#define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
+
+/* ---- values ---- */
+
+/* A worker's, after its counts. */
+static const struct value {
+	const char *name;
+	const char *unit;
+	enum pin_page_kind_of_value kind;
+} info_values[] = {
+	{"queue_depth", "", PIN_PAGE_GAUGE},
+	{"requests_in_flight", "", PIN_PAGE_GAUGE},
+	{"look_interval", "", PIN_PAGE_GAUGE},
+	{"turn_polls", "", PIN_PAGE_GAUGE},
+	{"lifo_row", "", PIN_PAGE_GAUGE},
+	{"clock_ns", "ns", PIN_PAGE_GAUGE},
+};
+
+static const struct value runtime_values[] = {
+	{"spawned_outside", "", PIN_PAGE_COUNTER},
+	{"spawns_refused", "", PIN_PAGE_COUNTER},
+	{"watchdog_found_work", "", PIN_PAGE_COUNTER},
+	{"cq_stalls", "", PIN_PAGE_COUNTER},
+	{"cq_stall_ns", "ns", PIN_PAGE_COUNTER},
+	{"injector_depth", "", PIN_PAGE_GAUGE},
+	{"high_depth", "", PIN_PAGE_GAUGE},
+	{"low_depth", "", PIN_PAGE_GAUGE},
+	{"searching", "", PIN_PAGE_GAUGE},
+	{"device_count", "", PIN_PAGE_GAUGE},
+};
+
+static const struct value device_values[] = {
+	{"device", "", PIN_PAGE_GAUGE},
+	{"depth_count", "", PIN_PAGE_GAUGE},
+	{"taken_count", "", PIN_PAGE_GAUGE},
+	{"requests", "", PIN_PAGE_COUNTER},
+	{"bytes", "bytes", PIN_PAGE_COUNTER},
+	{"waited", "", PIN_PAGE_COUNTER},
+	{"throttled", "", PIN_PAGE_COUNTER},
+	{"throttled_ns", "ns", PIN_PAGE_COUNTER},
+	{"latency_sum_ns", "ns", PIN_PAGE_COUNTER},
+	{"timed", "", PIN_PAGE_COUNTER},
+	{"slow", "", PIN_PAGE_COUNTER},
+};
+
+static const char *const timing_names[PINION_TIMINGS] = {
+	[PINION_TIMING_QUEUED] = "queued",
+	[PINION_TIMING_RUN] = "run",
+	[PINION_TIMING_REQUEST] = "request",
+	[PINION_TIMING_READY] = "ready",
+	[PINION_TIMING_WAKE] = "wake",
+	[PINION_TIMING_BUFFER] = "buffer_wait",
+	[PINION_TIMING_TIMER] = "timer_lag",
+};
+
+enum {
+	INFO_VALUES = PIN_ARRAY_COUNT(info_values),
+	RUNTIME_VALUES = PIN_ARRAY_COUNT(runtime_values),
+	DEVICE_VALUES = PIN_ARRAY_COUNT(device_values),
+	/* Parts begin at a cache line. */
+	LINE_WORDS = PIN_CACHE_LINE / sizeof(uint64_t),
+	HEADER_WORDS = sizeof(struct pin_page_header) / sizeof(uint64_t),
+	FIELD_WORDS = sizeof(struct pin_page_field) / sizeof(uint64_t),
+	/* The runtime's part: sequence, time, values, devices, histograms. */
+	RUNTIME_SEQUENCE = 0,
+	RUNTIME_PUBLISHED = 1,
+	RUNTIME_FIRST = 2,
+	DEVICES_AT = RUNTIME_FIRST + RUNTIME_VALUES,
+	TIMINGS_AT = DEVICES_AT + PIN_TIMED_DEVICES * DEVICE_VALUES,
+	RUNTIME_WORDS = TIMINGS_AT + PIN_TIMINGS * PIN_TIMING_WORDS,
+	SLOT_USED = PIN_SLOT_COUNTS + PIN_METRICS_COUNTS + INFO_VALUES,
+	SLOT_WORDS = (SLOT_USED + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
+	FIELDS = PIN_METRICS_COUNTS + INFO_VALUES + 2 /* place, time */ + RUNTIME_VALUES +
+		1 /* time */ + DEVICE_VALUES + PIN_TIMINGS_OF_DEVICES + 1 /* of devices */,
+	FIELDS_AT = (HEADER_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
+	RUNTIME_AT = (FIELDS_AT + FIELDS * FIELD_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
+	SLOTS_AT = (RUNTIME_AT + RUNTIME_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
+	SLOTS_MAX = (PIN_PAGE_BYTES_MAX / sizeof(uint64_t) - SLOTS_AT) / SLOT_WORDS,
+};
+
+_Static_assert(SLOTS_MAX >= 64, "the page has room for the workers of most machines");
+
+/* ---- the table ---- */
+
+static void write_field(struct pin_page_field *field, const char *name, const struct value *like,
+	enum pin_page_scope scope, uint32_t at)
+{
+	*field = (struct pin_page_field){.kind = (uint16_t)like->kind,
+		.scope = (uint16_t)scope,
+		.lane = UINT32_MAX,
+		.at = at,
+		.words = 1,
+		.copies = 1};
+	snprintf(field->name, sizeof(field->name), "%s", name);
+	snprintf(field->unit, sizeof(field->unit), "%s", like->unit);
+}
+
+static const char *unit_of_count(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length > 3 && strcmp(name + length - 3, "_ns") == 0) {
+		return "ns";
+	}
+	return length > 6 && strcmp(name + length - 6, "_bytes") == 0 ? "bytes" : "";
+}
+
+static struct pin_page_field *write_worker_fields(struct pin_page_field *field)
+{
+	static const struct value place = {"place", "", PIN_PAGE_GAUGE};
+	static const struct value published = {"published_ns", "ns", PIN_PAGE_GAUGE};
+
+	write_field(field++, place.name, &place, PIN_PAGE_WORKER, PIN_SLOT_PLACE);
+	write_field(field++, published.name, &published, PIN_PAGE_WORKER, PIN_SLOT_PUBLISHED);
+	for (uint32_t i = 0; i < PIN_METRICS_COUNTS; i++) {
+		const char *name = pin_metrics_count_name(i);
+		struct value count = {name, unit_of_count(name), PIN_PAGE_COUNTER};
+
+		write_field(field++, name, &count, PIN_PAGE_WORKER, PIN_SLOT_COUNTS + i);
+	}
+	for (uint32_t i = 0; i < INFO_VALUES; i++) {
+		write_field(field++, info_values[i].name, &info_values[i], PIN_PAGE_WORKER,
+			PIN_SLOT_COUNTS + PIN_METRICS_COUNTS + i);
+	}
+	return field;
+}
+
+static struct pin_page_field *write_histograms(struct pin_page_field *field)
+{
+	static const struct value histogram = {NULL, "ns", PIN_PAGE_HISTOGRAM};
+
+	for (uint32_t timing = 0; timing < PINION_TIMINGS; timing++) {
+		uint32_t lanes = timing < PIN_TIMINGS_LANED ? PIN_LANES : 1;
+
+		for (uint32_t lane = 0; lane < lanes; lane++) {
+			uint32_t index = pin_timing_of((enum pinion_timing)timing, lane);
+
+			write_field(field, timing_names[timing], &histogram, PIN_PAGE_RUNTIME,
+				TIMINGS_AT + index * PIN_TIMING_WORDS);
+			field->lane = lanes == 1 ? UINT32_MAX : lane;
+			field->words = PIN_TIMING_WORDS;
+			field++;
+		}
+	}
+	write_field(field, timing_names[PINION_TIMING_REQUEST], &histogram, PIN_PAGE_DEVICE,
+		TIMINGS_AT + PIN_TIMINGS_OF_DEVICES * PIN_TIMING_WORDS);
+	field->words = PIN_TIMING_WORDS;
+	field->copies = PIN_TIMED_DEVICES;
+	field->stride = PIN_TIMING_WORDS;
+	return field + 1;
+}
+
+uint32_t pin_metrics_field_count(void)
+{
+	return FIELDS;
+}
+
+void pin_metrics_write_fields(struct pin_page_field *fields)
+{
+	static const struct value published = {"published_ns", "ns", PIN_PAGE_GAUGE};
+	struct pin_page_field *field = write_worker_fields(fields);
+
+	write_field(field++, published.name, &published, PIN_PAGE_RUNTIME, RUNTIME_PUBLISHED);
+	for (uint32_t i = 0; i < RUNTIME_VALUES; i++) {
+		write_field(field++, runtime_values[i].name, &runtime_values[i], PIN_PAGE_RUNTIME,
+			RUNTIME_FIRST + i);
+	}
+	for (uint32_t i = 0; i < DEVICE_VALUES; i++) {
+		write_field(field, device_values[i].name, &device_values[i], PIN_PAGE_DEVICE,
+			DEVICES_AT + i);
+		field->copies = PIN_TIMED_DEVICES;
+		field->stride = DEVICE_VALUES;
+		field++;
+	}
+	field = write_histograms(field);
+	PIN_CHECK(field == fields + FIELDS);
+}
+
+/* ---- setting up ---- */
+
+static struct pin_page_header *header_of(const struct pin_metrics *metrics)
+{
+	return (struct pin_page_header *)(void *)metrics->words;
+}
+
+static void write_header(const struct pin_shared *shared, struct pin_metrics *metrics)
+{
+	struct pin_page_header *header = header_of(metrics);
+
+	header->version = PIN_PAGE_VERSION;
+	header->header_words = HEADER_WORDS;
+	header->word_count = metrics->word_count;
+	header->field_count = FIELDS;
+	header->field_bytes = sizeof(struct pin_page_field);
+	header->fields_at = FIELDS_AT;
+	header->runtime_at = RUNTIME_AT;
+	header->runtime_words = RUNTIME_WORDS;
+	header->slots_at = SLOTS_AT;
+	header->slot_words = SLOT_WORDS;
+	header->slot_count = metrics->slot_count;
+	header->worker_count = shared->worker_count;
+	header->pid = (uint64_t)getpid();
+	header->process_start = pin_process_start(0);
+	header->created_ns = shared->host->now_ns();
+	header->created_unix_ns = pin_unix_now_ns();
+	pin_boot_id_read(header->boot_id);
+	snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
+	snprintf(header->library, sizeof(header->library), "%s", PINION_VERSION_STRING);
+	pin_store_relaxed_u64(&header->state, PIN_PAGE_LIVES);
+	pin_metrics_write_fields(
+		(struct pin_page_field *)(void *)((char *)metrics->words + FIELDS_AT * 8));
+}
+
+/* The workers' shares of it. */
+static void hand_out(struct pin_shared *shared, struct pin_metrics *metrics)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		worker->timings = &metrics->timings[i];
+		worker->publish_ns = 0;
+		if (i < metrics->slot_count) {
+			worker->slot = metrics->words + metrics->slots_at + (size_t)i * SLOT_WORDS;
+			pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
+		}
+	}
+}
+
+static void tell_unshown(
+	const struct pin_shared *shared, const char *path, const char *call, int error)
+{
+	if (path != NULL) {
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"metrics_file %s is not there: %s: %s; choose a folder that this user may "
+			"write to, with room for 256 KiB",
+			path, call, strerror(-error));
+	} else {
+		pin_log(&shared->log, PINION_LOG_INFO,
+			"no other process can read this runtime's metrics: %s: %s; "
+			"PINION_METRICS_PAGE=0 asks for no such page",
+			call, strerror(-error));
+	}
+}
+
+/* Memory that others see, or NULL. */
+static struct pin_atomic_u64 *map_shared(struct pin_shared *shared, struct pin_metrics *metrics)
+{
+	const char *path = shared->tuning.metrics_file;
+	const char *call = "";
+	int rc;
+
+	if (shared->tuning.metrics_page == 0) {
+		return NULL;
+	}
+	rc = pin_shared_page_create(&metrics->page, metrics->word_count * 8, path, &call);
+	if (rc == 0 && shared->host->fd_is_scarce(metrics->page.fd)) {
+		pin_shared_page_destroy(&metrics->page);
+		rc = -EMFILE;
+	}
+	if (rc < 0) {
+		tell_unshown(shared, path, call, rc);
+		return NULL;
+	}
+	return metrics->page.memory;
+}
+
+/* The page is whole; from here on it is only written by workers. */
+static void show(struct pin_shared *shared, struct pin_metrics *metrics)
+{
+	const char *path = shared->tuning.metrics_file;
+	const char *call = "";
+	int rc = pin_shared_page_show(&metrics->page, path, &call);
+
+	if (rc < 0) {
+		tell_unshown(shared, path, call, rc);
+	}
+}
+
+/* Everything but the words, which do not move any more. */
+static int allocate(struct pin_shared *shared, struct pin_metrics *metrics)
+{
+	metrics->timings = pin_heap_zeroed(
+		shared->host, PIN_HEAP_ALIGN, shared->worker_count, sizeof(*metrics->timings));
+	if (metrics->timings == NULL) {
+		return -ENOMEM;
+	}
+	metrics->words = map_shared(shared, metrics);
+	if (metrics->words == NULL) {
+		metrics->words =
+			pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, metrics->word_count, 8);
+	}
+	return metrics->words == NULL ? -ENOMEM : 0;
+}
+
+int pin_metrics_start(struct pin_shared *shared)
+{
+	struct pin_metrics *metrics =
+		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
+
+	if (metrics == NULL) {
+		return -ENOMEM;
+	}
+	shared->metrics = metrics;
+	metrics->runtime_at = RUNTIME_AT;
+	metrics->slots_at = SLOTS_AT;
+	metrics->slot_count = pin_min_u32(shared->worker_count, SLOTS_MAX);
+	metrics->word_count =
+		pin_round_up(
+			(SLOTS_AT + (size_t)metrics->slot_count * SLOT_WORDS) * 8, PIN_PAGE_BYTES) /
+		8;
+	PIN_CHECK(metrics->word_count * 8 <= PIN_PAGE_BYTES_MAX);
+	metrics->page.fd = -1;
+	if (allocate(shared, metrics) < 0) {
+		return -ENOMEM;
+	}
+	write_header(shared, metrics);
+	hand_out(shared, metrics);
+	pin_store_release_u64(&header_of(metrics)->magic, PIN_PAGE_MAGIC);
+	if (metrics->page.memory != NULL) {
+		show(shared, metrics);
+	}
+	shared->tuning.metrics_file = NULL; /* the caller's, and no longer needed */
+	return 0;
+}
+
+void pin_metrics_stop(struct pin_shared *shared)
+{
+	struct pin_metrics *metrics = shared->metrics;
+
+	if (metrics == NULL) {
+		return;
+	}
+	if (metrics->words != NULL) {
+		pin_store_release_u64(&header_of(metrics)->state, PIN_PAGE_ENDED);
+	}
+	if (metrics->page.memory == NULL) {
+		pin_heap_release(
+			shared->host, metrics->words, PIN_HEAP_ALIGN, metrics->word_count, 8);
+	}
+	pin_shared_page_destroy(&metrics->page);
+	pin_heap_release(shared->host, metrics->timings, PIN_HEAP_ALIGN, shared->worker_count,
+		sizeof(*metrics->timings));
+	pin_heap_release(shared->host, metrics, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
+	shared->metrics = NULL;
+}
+
+/* ---- publishing ---- */
+
+static void copy(struct pin_atomic_u64 *words, const uint64_t *values, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_store_relaxed_u64(&words[i], values[i]); /* between the two of a sequence */
+	}
+}
+
+static void publish_slot(struct pin_worker *worker)
+{
+	struct pin_atomic_u64 *slot = worker->slot;
+	struct pinion_worker_stats stats;
+	struct pinion_worker_info info;
+	uint64_t values[INFO_VALUES];
+
+	pin_metrics_collect(worker, &stats);
+	pin_metrics_observe_own(worker, &info);
+	values[0] = info.queue_depth;
+	values[1] = info.requests_in_flight;
+	values[2] = info.look_interval;
+	values[3] = info.turn_polls;
+	values[4] = info.lifo_row;
+	values[5] = pin_meter_read(&worker->meter.clock_ns);
+	pin_seqlock_begin(&slot[PIN_SLOT_SEQUENCE]);
+	pin_store_relaxed_u64(&slot[PIN_SLOT_PUBLISHED], worker->now_ns);
+	copy(&slot[PIN_SLOT_COUNTS], (const uint64_t *)(const void *)&stats, PIN_METRICS_COUNTS);
+	copy(&slot[PIN_SLOT_COUNTS + PIN_METRICS_COUNTS], values, INFO_VALUES);
+	pin_seqlock_end(&slot[PIN_SLOT_SEQUENCE]);
+}
+
+static void collect_runtime(const struct pin_shared *shared, uint64_t *values)
+{
+	uint64_t posted = 0;
+	uint64_t searching = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		posted += pin_meter_read(&shared->workers[i].meter.requests_posted);
+	}
+	/* Relaxed, from here on: figures. */
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		searching += pin_load_relaxed_u32(&shared->classes[i].searching);
+	}
+	values[0] = pin_gate_admitted(&shared->gate) - posted;
+	values[1] = pin_load_relaxed_u64(&shared->queue_limit.refused);
+	values[2] = pin_load_relaxed_u64(&shared->watchdog_found_work);
+	values[3] = pin_meter_read(&shared->stalls.ring_count);
+	values[4] = pin_meter_read(&shared->stalls.ring_ns);
+	values[5] = pin_load_relaxed_u64(&shared->injector.length);
+	values[6] = pin_lane_queue_depth(&shared->lanes[PINION_LANE_HIGH]);
+	values[7] = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]);
+	values[8] = searching;
+	values[9] = pin_load_acquire_u32(&shared->disks.count); /* [DISK-1] */
+}
+
+static void collect_device(const struct pin_shared *shared, uint32_t index, uint64_t *values)
+{
+	const struct pin_disk *disk = &shared->disks.disks[index];
+	struct pin_disk_sums sums = pin_device_queue_sums(shared, disk);
+
+	values[0] = disk->device;
+	values[1] = pin_credit_count(pin_load_relaxed_u64(&disk->credit.limit));
+	values[2] = pin_credit_count(pin_load_relaxed_u64(&disk->credit.taken));
+	values[3] = sums.requests;
+	values[4] = sums.bytes;
+	values[5] = sums.waited;
+	values[6] = sums.throttled;
+	values[7] = sums.throttled_ns;
+	values[8] = sums.latency_ns;
+	values[9] = sums.timed;
+	values[10] = sums.slow;
+}
+
+/* By the holder of the lock. */
+static void publish_runtime(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	struct pin_atomic_u64 *part = shared->metrics->words + shared->metrics->runtime_at;
+	uint64_t values[RUNTIME_VALUES];
+	uint64_t devices[PIN_TIMED_DEVICES][DEVICE_VALUES] = {0};
+	uint32_t device_count;
+
+	collect_runtime(shared, values);
+	device_count = pin_min_u32((uint32_t)values[9], PIN_TIMED_DEVICES);
+	for (uint32_t i = 0; i < device_count; i++) {
+		collect_device(shared, i, devices[i]);
+	}
+	pin_seqlock_begin(&part[RUNTIME_SEQUENCE]);
+	pin_store_relaxed_u64(&part[RUNTIME_PUBLISHED], worker->now_ns);
+	copy(&part[RUNTIME_FIRST], values, RUNTIME_VALUES);
+	for (uint32_t i = 0; i < device_count; i++) {
+		copy(&part[DEVICES_AT + i * DEVICE_VALUES], devices[i], DEVICE_VALUES);
+	}
+	pin_timings_move(worker, &part[TIMINGS_AT]);
+	pin_seqlock_end(&part[RUNTIME_SEQUENCE]);
+}
+
+PIN_APART void pin_metrics_publish(struct pin_worker *worker)
+{
+	struct pin_metrics *metrics = worker->shared->metrics;
+
+	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
+	worker->publish_ns = worker->now_ns + PUBLISH_NS;
+	if (worker->slot != NULL) {
+		publish_slot(worker);
+	}
+	if (pin_lock_try(&metrics->lock)) {
+		publish_runtime(worker);
+		pin_lock_release(&metrics->lock, worker->shared->host);
+	}
+}
+
+void pin_metrics_publish_last(struct pin_worker *worker)
+{
+	struct pin_metrics *metrics = worker->shared->metrics;
+
+	if (metrics == NULL) {
+		return;
+	}
+	worker->now_ns = worker->shared->host->now_ns();
+	if (worker->slot != NULL) {
+		publish_slot(worker);
+	}
+	pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
+	pin_lock_acquire(&metrics->lock, worker->shared->host);
+	publish_runtime(worker);
+	pin_lock_release(&metrics->lock, worker->shared->host);
+}
+
+void pin_metrics_park(struct pin_worker *worker)
+{
+	if (worker->publish_ns == PIN_NO_DEADLINE) {
+		return;
+	}
+	pin_timings_begin_park(worker);
+	if (worker->now_ns + PUBLISH_NS >= worker->publish_ns + PARK_PUBLISH_NS) {
+		pin_metrics_publish(worker);
+	}
+}
+
+/* ---- reading ---- */
+
+bool pin_metrics_read_histogram(
+	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram)
+{
+	size_t at = metrics->runtime_at;
+
+	_Static_assert(sizeof(*out_histogram) == PIN_TIMING_WORDS * sizeof(uint64_t), "its words");
+	PIN_CHECK(index < PIN_TIMINGS);
+	return pin_seqlock_try_read(pin_seqlock_fetch, metrics->words, at + RUNTIME_SEQUENCE,
+		       at + TIMINGS_AT + (size_t)index * PIN_TIMING_WORDS, PIN_TIMING_WORDS,
+		       (uint64_t *)(void *)out_histogram) == PIN_SEQLOCK_READ;
+}

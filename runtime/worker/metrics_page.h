@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The metrics page: counts, state and histograms of a runtime as words in one
+ * piece of memory, for readers that must not disturb the workers: another
+ * thread, another process, or a person who looks at the file of a process that
+ * has died.
+ *
+ *     header     what it is, whose, and where the parts are
+ *     fields     a table: name, unit, kind and place of each value
+ *     runtime    sequence, values of the runtime and of devices, histograms
+ *     slots      one for each worker: sequence, its counts and its state
+ *
+ * A part is read by its sequence (queue/seqlock.h), so all of its values are of
+ * one instant. A worker copies its counts into its slot between two tasks, at
+ * most every 10 ms, and before it sleeps, at most every millisecond; counting
+ * itself never touches the page. The worker that holds the lock writes the
+ * runtime's part: at the same time, if no other does. `place` in a slot is
+ * written by itself, when the worker falls asleep and when it gets up.
+ *
+ * Readers find values by their names in the table, so that old readers read
+ * newer pages: pinion-metrics(5) has the format.
+ *
+ * On the worker, unless said otherwise.
+ */
+#ifndef PIN_WORKER_METRICS_PAGE_H
+#define PIN_WORKER_METRICS_PAGE_H
+
+#include "runtime/host/host.h"
+#include "runtime/host/shared_page.h"
+#include "runtime/worker/metrics.h"
+#include "runtime/worker/timings.h"
+
+enum {
+	PIN_PAGE_BYTES_MAX = 256 << 10,
+	PIN_PAGE_VERSION = 1,
+	/* Words of a slot before its counts. */
+	PIN_SLOT_SEQUENCE = 0,
+	PIN_SLOT_PLACE = 1,
+	PIN_SLOT_PUBLISHED = 2,
+	PIN_SLOT_COUNTS = 3,
+};
+
+/* "pinionMP" in memory, if byte order is little. */
+#define PIN_PAGE_MAGIC UINT64_C(0x504d6e6f696e6970)
+
+enum pin_page_kind_of_value {
+	PIN_PAGE_COUNTER = 1,
+	PIN_PAGE_GAUGE = 2,
+	PIN_PAGE_HISTOGRAM = 3, /* count, sum, then the buckets */
+};
+
+enum pin_page_scope {
+	PIN_PAGE_RUNTIME = 1, /* in the runtime's part */
+	PIN_PAGE_WORKER = 2,  /* in each slot */
+	PIN_PAGE_DEVICE = 3,  /* in the runtime's part, for each device */
+};
+
+enum pin_page_state {
+	PIN_PAGE_LIVES = 1,
+	PIN_PAGE_ENDED = 2, /* the runtime was destroyed */
+};
+
+/* A row of the table; places are in words. */
+struct pin_page_field {
+	char name[32];
+	char unit[8]; /* "", "ns", "bytes" */
+	uint16_t kind;
+	uint16_t scope;
+	uint32_t lane;	 /* enum pinion_lane, or UINT32_MAX: of none */
+	uint32_t at;	 /* from the start of its part */
+	uint32_t words;	 /* of each copy */
+	uint32_t copies; /* in the part: of devices */
+	uint32_t stride; /* from copy to copy */
+};
+
+/* All places and sizes are in words of 8 bytes, but for `field_bytes`. */
+struct pin_page_header {
+	struct pin_atomic_u64 magic; /* written last */
+	uint32_t version;
+	uint32_t header_words;
+	uint64_t word_count; /* of all */
+	uint32_t field_count;
+	uint32_t field_bytes;
+	uint64_t fields_at;
+	uint64_t runtime_at;
+	uint64_t runtime_words;
+	uint64_t slots_at;
+	uint64_t slot_words;
+	uint32_t slot_count;
+	uint32_t worker_count; /* those beyond the slots are not shown */
+	uint64_t pid;
+	uint64_t process_start; /* field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t created_ns;	/* on CLOCK_MONOTONIC */
+	uint64_t created_unix_ns;
+	struct pin_atomic_u64 state; /* enum pin_page_state */
+	char boot_id[40];
+	char program[16];
+	char library[16];
+};
+
+_Static_assert(sizeof(struct pin_page_field) == 64, "as documented");
+_Static_assert(sizeof(struct pin_page_header) == 192, "as documented");
+
+struct pin_metrics {
+	struct pin_lock lock; /* rank 7; of the runtime's part */
+	/* [const] after start */
+	struct pin_atomic_u64 *words; /* [W:workers, see above R:any] the page */
+	struct pin_shared_page page;  /* which they are in, unless in the heap */
+	struct pin_timings *timings;  /* of each worker */
+	size_t word_count;
+	size_t runtime_at;
+	size_t slots_at;
+	uint32_t slot_count;
+};
+
+/*
+ * Before any worker starts, by the runtime's creator. -ENOMEM. A page that
+ * others cannot see is no error: the log says why.
+ */
+int pin_metrics_start(struct pin_shared *shared);
+
+/* When all workers are gone. Any thread. */
+void pin_metrics_stop(struct pin_shared *shared);
+
+/* Copies the worker's counts, and moves its times. */
+void pin_metrics_publish(struct pin_worker *worker);
+
+/* The last time, when it leaves its runtime; then waits for the lock. */
+void pin_metrics_publish_last(struct pin_worker *worker);
+
+static inline bool pin_metrics_is_due(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->now_ns >= worker->publish_ns);
+}
+
+/* About to sleep: publishes, unless it has done so within a millisecond. */
+void pin_metrics_park(struct pin_worker *worker);
+
+/* It falls asleep, or has got up. */
+static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
+{
+	if (worker->slot != NULL) {
+		/* Relaxed: a figure by itself. */
+		pin_store_relaxed_u64(&worker->slot[PIN_SLOT_PLACE], place);
+	}
+}
+
+/* A histogram of the runtime. Any thread. False: not now. */
+bool pin_metrics_read_histogram(
+	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram);
+
+/* The rows of the table. Any thread. */
+uint32_t pin_metrics_field_count(void);
+void pin_metrics_write_fields(struct pin_page_field *fields);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers without metrics, for models and the simulator: nothing is set up, so
+ * nothing is published or timed, and no page adds to the interleavings.
+ * tests/model/queue/seqlock.c has the page's protocol.
+ */
+#include "runtime/worker/metrics_page.h"
+
+int pin_metrics_start(struct pin_shared *shared)
+{
+	(void)shared;
+	return 0;
+}
+
+void pin_metrics_stop(struct pin_shared *shared)
+{
+	(void)shared;
+}
+
+void pin_metrics_publish(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
+void pin_metrics_publish_last(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
+void pin_metrics_park(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
+void pin_timings_record(
+	struct pin_worker *worker, uint32_t index, uint64_t value_ns, uint32_t weight)
+{
+	(void)worker;
+	(void)index;
+	(void)value_ns;
+	(void)weight;
+}
+
+void pin_timings_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+{
+	(void)elapsed_ns;
+	(void)tasks;
+	worker->rows_left = PIN_TIMINGS_ROWS;
+}
+
+void pin_timings_note_request(struct pin_worker *worker, uint32_t device_index,
+	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns)
+{
+	(void)worker;
+	(void)device_index;
+	(void)request;
+	(void)now_ns;
+	(void)took_ns;
+}
+
+void pin_timings_note_wake_slowly(struct pin_worker *worker)
+{
+	worker->woken_ns = 0;
+}

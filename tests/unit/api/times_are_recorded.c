@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the histograms of a runtime hold the times of a known run: each
+ * long task by itself in the bucket of its time, rows of short ones as often as
+ * they stand for, a wake, a wait for a buffer, timers, and reads of a device
+ * with their tasks; the count is that of the buckets. A task of a timed read is
+ * its caller's, unchanged. C17.
+ * Method: white box: the functions that record, with made-up times on a worker;
+ * then a runtime whose work is known, drained, so that all is moved.
+ */
+#include "runtime/api/internal.h"
+#include "runtime/worker/metrics_page.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000 };
+
+static struct pinion_runtime *runtime;
+static struct pinion_histogram got;
+
+static const struct pinion_histogram *read_of(enum pinion_timing timing, uint32_t lane)
+{
+	uint64_t sum = 0;
+
+	expect_number("histogram", 0, pinion_runtime_get_histogram(runtime, timing, lane, &got));
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
+		sum += got.buckets[i];
+	}
+	expect_number("the count is that of the buckets", (long long)got.count, (long long)sum);
+	return &got;
+}
+
+static void expect_bucket(enum pinion_timing timing, uint32_t lane, uint64_t ns, uint64_t count)
+{
+	const struct pinion_histogram *histogram = read_of(timing, lane);
+
+	expect_number("in its bucket", (long long)count,
+		(long long)histogram->buckets[pin_histogram_bucket(ns)]);
+}
+
+static void end(void)
+{
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+}
+
+/* ---- by made-up times ---- */
+
+/* As of a row that has just ended; its number is due. */
+static void note(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+{
+	worker->rows_left = 1;
+	pin_timings_note_row(worker, elapsed_ns, tasks);
+}
+
+static int record_runs(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	note(worker, 10 * 300, 10);
+	note(worker, 1000, 1);
+	for (uint32_t i = 0; i < PIN_TIMINGS_ROWS - 1; i++) {
+		pin_timings_note_row(worker, 700, 1);
+	}
+	pin_timings_note_row(worker, 600, 1);
+	pin_timings_note_row(worker, LONG_NS, 1);
+	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_LOW);
+	pin_timings_note_row(worker, LONG_NS, 1);
+	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
+	pin_timings_record(worker, pin_timing_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL), 5000, 2);
+	worker->woken_ns = worker->now_ns - 20000000;
+	pin_timings_note_wake(worker);
+	worker->woken_ns = worker->now_ns - 1000;
+	pin_timings_note_wake(worker);
+	pin_timings_note_wake(worker);
+	return 0;
+}
+
+static void check_made_up(void)
+{
+	struct pinion_task task = {.run = record_runs};
+	struct pinion_worker_stats stats;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	end();
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 300, 10 * PIN_TIMINGS_ROWS);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 1000, PIN_TIMINGS_ROWS);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 700, 0);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 600, PIN_TIMINGS_ROWS);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, LONG_NS, 1);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_LOW, LONG_NS, 1);
+	expect_bucket(PINION_TIMING_WAKE, PINION_LANE_NORMAL, 5000, 2);
+	expect_bucket(PINION_TIMING_WAKE, PINION_LANE_NORMAL, 20000000, 1);
+	expect_bucket(PINION_TIMING_WAKE, PINION_LANE_NORMAL, 1000, 1);
+	expect_number("stats", 0, pinion_worker_get_stats(runtime, 0, &stats, sizeof(stats)));
+	expect_true("the late one", stats.late_wakes >= 1);
+	expect_number("no such lane", -EINVAL,
+		pinion_runtime_get_histogram(runtime, PINION_TIMING_RUN, 3, &got));
+	expect_number("of one lane", -EINVAL,
+		pinion_runtime_get_histogram(runtime, PINION_TIMING_WAKE, PINION_LANE_HIGH, &got));
+	expect_number("no such timing", -EINVAL,
+		pinion_runtime_get_histogram(runtime, PINION_TIMINGS, PINION_LANE_NORMAL, &got));
+	expect_number("no device", -ENOENT, pinion_device_get_histogram(runtime, 0, &got));
+	pinion_runtime_destroy(runtime);
+}
+
+/* ---- what happens ---- */
+
+static int take_long(struct pinion_task *task)
+{
+	uint64_t end_ns = pinion_clock_now_ns() + LONG_NS;
+
+	(void)task;
+	while (pinion_clock_now_ns() < end_ns) {
+	}
+	return 0;
+}
+
+static struct pinion_timer timer;
+
+static int nothing(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static int start_timer(struct pinion_task *task)
+{
+	(void)task;
+	timer = (struct pinion_timer){.task.run = nothing};
+	return pinion_timer_start(runtime, &timer, pinion_clock_now_ns() + 1000000);
+}
+
+static void check_tasks(void)
+{
+	struct pinion_task tasks[3] = {
+		{.run = take_long}, {.run = take_long}, {.run = start_timer}};
+	uint64_t longer = 0;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(tasks); i++) {
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
+	}
+	end();
+	read_of(PINION_TIMING_RUN, PINION_LANE_NORMAL);
+	for (uint32_t i = pin_histogram_bucket(LONG_NS); i < PINION_HISTOGRAM_BUCKETS; i++) {
+		longer += got.buckets[i];
+	}
+	expect_true("both, perhaps in one row", longer == 1 || longer == 2);
+	expect_true("their time", got.sum_ns >= 2 * LONG_NS);
+	expect_number(
+		"one timer", 1, (long long)read_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL)->count);
+	expect_true(
+		"woken for the first", read_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL)->count >= 1);
+	pinion_runtime_destroy(runtime);
+}
+
+static struct pin_buffer_waiter waiter;
+
+static int run_waiter(struct pinion_task *task)
+{
+	(void)task;
+	pinion_buffer_release(runtime, &waiter.buffer);
+	return 0;
+}
+
+static struct pinion_task waiting = {.run = run_waiter};
+
+static int use_up(struct pinion_task *task)
+{
+	struct pinion_buffer buffer;
+
+	(void)task;
+	waiter = (struct pin_buffer_waiter){.task = &waiting};
+	expect_number("acquire", 0, pinion_buffer_acquire(runtime, 1, &buffer));
+	expect_number("waits", -EAGAIN, pin_worker_buffer_await(pin_worker_current(), 1, &waiter));
+	waiter.since_ns -= 50000000;
+	pinion_buffer_release(runtime, &buffer);
+	return 0;
+}
+
+static void check_buffer(void)
+{
+	struct pinion_task task = {.run = use_up};
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	config.small_buffer_count = 1;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	end();
+	expect_number(
+		"one", 1, (long long)read_of(PINION_TIMING_BUFFER, PINION_LANE_NORMAL)->count);
+	expect_true("its time", got.sum_ns >= 50000000);
+	pinion_runtime_destroy(runtime);
+}
+
+/* ---- reads ---- */
+
+static struct pinion_file file;
+static struct pinion_request request;
+static uint8_t bytes[READ_BYTES];
+static uint32_t left;
+
+static int read_next(struct pinion_task *task)
+{
+	expect_true("the task is its caller's", task->run == read_next);
+	if (left < READS) {
+		expect_number("read", READ_BYTES, request.result);
+	}
+	if (left-- == 0) {
+		return 0;
+	}
+	request.file = &file;
+	request.bytes = bytes;
+	request.length_bytes = READ_BYTES;
+	return pinion_request_submit(runtime, &request);
+}
+
+/* With a limit of slow ones every read is timed. */
+static void check_reads(uint32_t io_level)
+{
+	struct pinion_limits limits;
+	struct pinion_task *first = &request.task;
+	uint64_t count;
+
+	pinion_limits_init(&limits);
+	limits.slow_ns = 1000000000;
+	runtime = runtimes_start(1, io_level);
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+	request = (struct pinion_request){.task.run = read_next};
+	left = READS;
+	file.cached_percent = 0; /* by the ring */
+	expect_number("spawn", 0, pinion_task_spawn(runtime, first));
+	end();
+	expect_number("each read", READS,
+		(long long)read_of(PINION_TIMING_REQUEST, PINION_LANE_NORMAL)->count);
+	expect_true("their time", got.sum_ns > 0);
+	expect_number("each task", READS,
+		(long long)read_of(PINION_TIMING_READY, PINION_LANE_NORMAL)->count);
+	expect_number("the device", 0, pinion_device_get_histogram(runtime, 0, &got));
+	count = got.count;
+	expect_number("its reads", READS, (long long)count);
+	expect_number("no other", -ENOENT, pinion_device_get_histogram(runtime, 1, &got));
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	int fd;
+
+	check_made_up();
+	check_tasks();
+	check_buffer();
+	scratch_enter("times_are_recorded");
+	fd = open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	expect_ready("file", fd >= 0 && write(fd, bytes, READ_BYTES) == READ_BYTES);
+	close(fd);
+	expect_ready("open", pinion_file_open(&file, "file", PINION_DIRECT_NEVER) == 0);
+	check_reads(PINION_IO_FALLBACK);
+	check_reads(PINION_IO_AUTO);
+	pinion_file_close(&file);
+	scratch_leave();
+	return expect_status();
+}
