@@ -71,6 +71,20 @@ static int open_draft(struct pin_shared_page *page, const char *path)
 	return fd;
 }
 
+/* No other process finds it any more; the memory stays. */
+static void hide(struct pin_shared_page *page)
+{
+	if (page->draft != NULL) {
+		unlink(page->draft);
+		free(page->draft);
+		page->draft = NULL;
+	}
+	if (page->fd >= 0) {
+		close(page->fd);
+		page->fd = -1;
+	}
+}
+
 static int fail(struct pin_shared_page *page, const char *call, int error, const char **out_call)
 {
 	PIN_DCHECK(error > 0);
@@ -123,13 +137,14 @@ static int seal(int fd)
 
 int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call)
 {
+	int rc = path == NULL ? seal(page->fd) : rename(page->draft, path);
+	int error = errno;
+
 	PIN_DCHECK(page->memory != NULL);
-	if (path == NULL) {
-		return seal(page->fd) == 0 ? 0 : fail(page, "fcntl(F_ADD_SEALS)", errno, out_call);
-	}
-	PIN_DCHECK(page->draft != NULL);
-	if (rename(page->draft, path) != 0) {
-		return fail(page, "rename", errno, out_call);
+	*out_call = path == NULL ? "fcntl(F_ADD_SEALS)" : "rename";
+	if (rc != 0) {
+		hide(page);
+		return -error;
 	}
 	free(page->draft);
 	page->draft = NULL;
@@ -141,13 +156,7 @@ void pin_shared_page_destroy(struct pin_shared_page *page)
 	if (page->memory != NULL) {
 		munmap(page->memory, page->bytes);
 	}
-	if (page->draft != NULL) {
-		unlink(page->draft);
-		free(page->draft);
-	}
-	if (page->fd >= 0) {
-		close(page->fd);
-	}
+	hide(page);
 	*page = (struct pin_shared_page){.fd = -1};
 }
 

@@ -45,7 +45,10 @@ struct pin_shared_page {
 int pin_shared_page_create(
 	struct pin_shared_page *page, size_t bytes, const char *path, const char **out_call);
 
-/* When it is filled: seals it, or gives it its name. As above. */
+/*
+ * When it is filled: seals it, or gives it its name. As above, but the memory
+ * stays, which then no other process finds.
+ */
 int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call);
 
 /* Also of none, and again. The file with a name stays. */

@@ -287,14 +287,13 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 	return NULL;
 }
 
-/* By the worker that has popped it. */
+/* By the worker that has popped it. The wheel's time may be a little later. */
 static void note_lag(struct pin_worker *worker, struct pinion_task *task, uint64_t now_ns)
 {
 	uint64_t due_ns = private_of(pin_timer_of(task))->timer.due_ns;
 
-	PIN_DCHECK(due_ns <= now_ns);
-	pin_timings_record(
-		worker, pin_timing_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL), now_ns - due_ns, 1);
+	pin_timings_record(worker, pin_timing_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL),
+		now_ns > due_ns ? now_ns - due_ns : 0, 1);
 }
 
 uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)

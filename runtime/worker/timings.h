@@ -133,6 +133,7 @@ static inline void pin_timings_end_park(struct pin_worker *worker)
 {
 	if (worker->timings != NULL) {
 		worker->woken_ns = pin_load_relaxed_u64(&worker->notified_ns);
+		pin_store_relaxed_u64(&worker->notified_ns, 0);
 	}
 }
 
