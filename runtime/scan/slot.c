@@ -28,7 +28,7 @@ enum {
 	 * Documentation/admin-guide/mm/pagemap.rst).
 	 */
 	UNSIZED_ALIGN_BYTES = 8,
-	/* Of a batch, before what is left of it goes to any worker. */
+	/* Of a batch, before its other files go to any worker. */
 	BATCH_NS = 100 * 1000,
 };
 

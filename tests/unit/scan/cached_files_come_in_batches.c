@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: files of a tree that are found in the page cache are started by
- * several, each file is handed over and reported once, and what is left of a
- * batch after a slow file goes to other workers. Files that wait for the disk,
+ * several, each file is handed over and reported once, and after a slow file
+ * the others of its batch go to other workers. Files that wait for the disk,
  * files that are added one by one, and files read in order start alone.
  * Method: the starts are counted as they pass from scan.c to slot.c; whether
  * files are in the page cache is answered by the test.
