@@ -43,8 +43,8 @@ enum {
 	CACHED_PERCENT_MIN = 50,
 	CACHED_UNKNOWN = 255,
 	/*
-	 * After this number of files in a row that were in the cache the next is
-	 * taken to be there. A wrong guess costs some pages of read-ahead.
+	 * After this number of files in a row that were in the page cache the
+	 * next is taken to be there. A wrong guess costs some read-ahead.
 	 */
 	ASSUMED_AFTER = 16,
 };

@@ -248,9 +248,6 @@ static uint32_t choose_batch(const struct pinion_scan *scan)
 {
 	uint32_t worker_count = pinion_runtime_worker_count(scan->runtime);
 
-	if (scan->config.order != PINION_SCAN_PARALLEL) {
-		return 1;
-	}
 	for (uint32_t i = 0; i < worker_count; i++) {
 		/* Relaxed: a guess. */
 		if (pin_load_relaxed_u32(&scan->workers[i].finds_cached) != 0) {

@@ -457,7 +457,6 @@ static void leave_to_others(struct pin_slot *slot)
 		struct pin_slot *next = slot->next;
 
 		slot->next = NULL;
-		slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
 		if (pin_worker_spawn_shared(pin_worker_current(), &slot->open.task) < 0) {
 			cancel_start(&slot->open.task);
 		}
@@ -533,6 +532,7 @@ static void clear(struct pin_slot *slot)
 	slot->file.file = (struct pinion_file){.fd = -1};
 	slot->was_handed_on = false;
 	slot->starter = NULL;
+	slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
 }
 
 void pin_slots_start(const struct pin_slots *batch)
@@ -544,7 +544,6 @@ void pin_slots_start(const struct pin_slots *batch)
 	for (struct pin_slot *slot = first; slot != NULL; slot = slot->next) {
 		clear(slot);
 	}
-	first->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
 	/*
 	 * Slots are few; whether there is room in the shared queues is nothing
 	 * to a scan.

@@ -2,10 +2,11 @@
 /*
  * Goal: files of a tree that are found in the page cache are started by
  * several, each file is handed over and reported once, and after a slow file
- * the others of its batch go to other workers. Files that wait for the disk,
- * files that are added one by one, and files read in order start alone.
+ * the others of its batch go to other workers. Read in order, a file of a batch
+ * is left to a free worker if an earlier one is still being read. Files that
+ * wait for the disk and files that are added one by one start alone.
  * Method: the starts are counted as they pass from scan.c to slot.c; whether
- * files are in the page cache is answered by the test.
+ * files are in the page cache, and the time, are answered by the test.
  */
 #include "runtime/scan/scan.h"
 #include "tests/support/runtimes.h"
@@ -31,7 +32,6 @@ enum {
 	BATCH = 16,
 	/* A thread that has waited long for slots goes on with this part. */
 	FEW_SLOTS = SLOTS / 8,
-	SLOW_NS = 1000 * 1000,
 };
 
 static bool is_cached;
@@ -39,6 +39,12 @@ static uint32_t start_count;
 static uint64_t longest;
 static struct pin_atomic_u32 window_count;
 static struct pin_atomic_u32 report_count[FILES];
+
+/* Of the scan: it stands still, or hurries. */
+static uint64_t step_ns;
+static struct pin_atomic_u64 made_up_ns;
+
+static struct pin_atomic_u32 handed_on_count;
 
 /* With `awaits_other`: until callbacks have run on two workers at a time. */
 static bool awaits_other;
@@ -72,16 +78,17 @@ WRAP(void, pin_slots_start, const struct pin_slots *batch)
 	__real_pin_slots_start(batch);
 }
 
+static uint64_t make_up_time(void)
+{
+	return pin_fetch_add_acq_rel_u64(&made_up_ns, step_ns);
+}
+
 /*
- * The first file is slow, so that its batch is not gone on with here; the next
- * waits for another worker.
+ * The first file takes long, so that its batch is not gone on with here; the
+ * next waits for another worker.
  */
 static void meet_other(void)
 {
-	uint64_t start_ns = pin_host_linux.now_ns();
-
-	while (pin_host_linux.now_ns() < start_ns + SLOW_NS) {
-	}
 	pin_fetch_add_acq_rel_u32(&here_count, 1);
 	while (pin_fetch_add_acq_rel_u32(&window_count, 0) > 1 &&
 		pin_load_acquire_u32(&has_met) == 0) {
@@ -104,6 +111,17 @@ static int take(void *arg, struct pinion_scan_file *file, const struct pinion_wi
 	return 0;
 }
 
+static int note_open(void *arg, struct pinion_scan_file *file)
+{
+	const struct pin_slot *slot = PIN_CONTAINER_OF(file, struct pin_slot, file);
+
+	(void)arg;
+	if (slot->was_handed_on) {
+		pin_fetch_add_acq_rel_u32(&handed_on_count, 1);
+	}
+	return 0;
+}
+
 static void note_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -121,7 +139,9 @@ static void note_report(
 static struct pinion_scan *begin(
 	struct pinion_runtime *runtime, uint32_t order, bool knows_cached, const char *what)
 {
-	static const struct pinion_scan_ops ops = {.window = take, .report = note_report};
+	static const struct pinion_scan_ops ops = {
+		.open = note_open, .window = take, .report = note_report};
+	static struct pin_host host;
 	struct pinion_scan_config config;
 	struct pinion_scan *scan = NULL;
 
@@ -135,6 +155,9 @@ static struct pinion_scan *begin(
 	config.files_in_flight = SLOTS;
 	config.windows_in_flight = 2;
 	expect_ready(what, pinion_scan_create(runtime, &config, &ops, NULL, &scan) == 0);
+	host = *scan->host;
+	host.now_ns = make_up_time;
+	scan->host = &host;
 	/* As after other files, where workers have found out. */
 	for (uint32_t i = 0; i < pinion_runtime_worker_count(runtime); i++) {
 		pin_store_relaxed_u32(&scan->workers[i].finds_cached, knows_cached);
@@ -187,9 +210,6 @@ static void start_alone(struct pinion_runtime *runtime)
 	scan_tree(runtime, PINION_SCAN_PARALLEL, "not cached");
 	expect_number("starts", FILES, start_count);
 	is_cached = true;
-	scan_tree(runtime, PINION_SCAN_IN_ORDER, "in order");
-	expect_number("starts", FILES, start_count);
-
 	scan = begin(runtime, PINION_SCAN_PARALLEL, true, "one by one");
 	for (uint32_t i = 0; i < BATCH; i++) {
 		char path[64];
@@ -202,10 +222,10 @@ static void start_alone(struct pinion_runtime *runtime)
 	end(scan, BATCH);
 }
 
-static void start_by_several(struct pinion_runtime *runtime)
+static void start_by_several(struct pinion_runtime *runtime, uint32_t order)
 {
 	is_cached = true;
-	scan_tree(runtime, PINION_SCAN_PARALLEL, "cached");
+	scan_tree(runtime, order, "cached");
 	expect_number("longest batch", BATCH, (long long)longest);
 	/* All but the last are a batch, or the slots that were waited for. */
 	expect_number("few starts", 1, start_count <= FILES / FEW_SLOTS + 1);
@@ -217,11 +237,30 @@ static void leave_the_rest(void)
 	struct pinion_scan *scan = begin(runtime, PINION_SCAN_PARALLEL, true, "a slow file");
 
 	awaits_other = true;
+	step_ns = 1000 * 1000 * 1000;
 	expect_number("add", 0, pinion_scan_add_tree(scan, "few"));
 	end(scan, BATCH);
 	awaits_other = false;
+	step_ns = 0;
 	expect_number("starts", 1, start_count);
 	expect_number("met", 1, pin_load_acquire_u32(&has_met));
+	pinion_runtime_destroy(runtime);
+}
+
+/* Files that are not in the cache after all, each long for its batch. */
+static void leave_to_the_free(void)
+{
+	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
+
+	is_cached = false;
+	while (expect_failure_count == 0 && pin_load_acquire_u32(&handed_on_count) == 0) {
+		struct pinion_scan *scan =
+			begin(runtime, PINION_SCAN_IN_ORDER, true, "one is free");
+
+		expect_number("add", 0, pinion_scan_add_tree(scan, "few"));
+		end(scan, BATCH);
+		expect_number("starts", 1, start_count);
+	}
 	pinion_runtime_destroy(runtime);
 }
 
@@ -235,10 +274,12 @@ int main(void)
 		struct pinion_runtime *runtime = runtimes_start(1, level);
 
 		start_alone(runtime);
-		start_by_several(runtime);
+		start_by_several(runtime, PINION_SCAN_PARALLEL);
+		start_by_several(runtime, PINION_SCAN_IN_ORDER);
 		pinion_runtime_destroy(runtime);
 	}
 	leave_the_rest();
+	leave_to_the_free();
 	scratch_leave();
 	return expect_status();
 }
