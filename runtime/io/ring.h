@@ -148,7 +148,7 @@ struct pin_ring {
 	uint32_t cancelling; /* cancels that have not completed */
 	bool has_missed;     /* one of them did not end its request, as far as it could see */
 	bool is_bounded;     /* its calls are timed, and kept to `bound` */
-	/* pin_request_submit() looks at longer requests, or as long, once more. */
+	/* pin_request_submit() looks twice at requests of that length. */
 	uint32_t noted_bytes;
 	struct pin_submit_bound bound;
 	bool doorbell_is_armed;

@@ -109,10 +109,16 @@ static void share_backlog(struct pin_worker *worker)
 	}
 }
 
-/* Tasks until the clock is read again, when `tasks` took `elapsed_ns`. */
+/*
+ * Tasks until the clock is read again, when `tasks` took `elapsed_ns`. Where
+ * calls are bounded, each task may have made one, and its turn ends with that:
+ * tasks after it would gather for a short call.
+ */
 static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
-	uint32_t limit = pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
+	uint32_t limit = PIN_UNLIKELY(worker->ring.is_bounded)
+		? 1
+		: pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
 	uint64_t stride = elapsed_ns == 0 ? limit : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
 
 	PIN_DCHECK(tasks > 0 && limit > 0);
@@ -135,7 +141,9 @@ static uint32_t first_stride(const struct pin_worker *worker)
 	if (worker->is_on_time) {
 		return worker->stride;
 	}
-	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX ? 2 : 1;
+	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX && !worker->ring.is_bounded
+		? 2
+		: 1;
 }
 
 static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)

@@ -28,7 +28,7 @@
 /* `sleeper_limit_ns` 0: no limit of its own. */
 void watch_begin(uint64_t age_limit_ns, uint64_t sleeper_limit_ns, bool has_net);
 
-/* The rings are shared: who runs a task is not known, so (4) is left out. */
+/* The rings are shared: any worker may run a task, so (4) is left out. */
 void watch_shares_rings(void);
 
 /* A task may run from now on; it got the given number. */

@@ -6,7 +6,7 @@
  * between one request of 64 KiB and 2^20 units. With a fixed cost of a page the
  * full calls come to take between 75 and 100 us, but for the last request of
  * each, from any side and for any cost; a call that is interrupted for
- * milliseconds counts no more than one that is a microsecond too long.
+ * milliseconds counts no more than a call that is a microsecond too long.
  * Method: calls one by one, with the limit after each; then calls of a device
  * that takes so long for each unit, some of which are interrupted.
  */
@@ -97,7 +97,7 @@ static void check_calls(void)
 	expect_number("nor from there", MAX, limit_after(MAX, MAX, 0));
 }
 
-/* Three full calls make up for one that was interrupted, two do not. */
+/* Three full calls make up for an interrupted call, two do not. */
 static void check_interruption(void)
 {
 	uint32_t limit = limit_after(800, 800, INTERRUPTED_NS);
