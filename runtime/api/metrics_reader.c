@@ -34,8 +34,8 @@ enum {
 	WORDS_MAX = 1 << 20,
 	FIELDS_MAX = 4096,
 	SLOTS_READ_MAX = 4096,
-	/* A part is written within some microseconds. */
-	TRIES_MAX = 100,
+	/* A part is written within some microseconds; a pause takes some 60. */
+	TRIES_MAX = 20,
 	TRY_PAUSE_NS = 10000,
 	PATH_BYTES = 64,
 	LINK_BYTES = 64,
