@@ -25,6 +25,7 @@ static const struct command *const commands[] = {
 	&scan_command,
 	&bench_command,
 	&doctor_command,
+	&top_command,
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 

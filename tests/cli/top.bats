@@ -1,0 +1,306 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# pinion top: the pages of living and dead processes, in all forms, and of files
+# that are none.
+bats_require_minimum_version 1.5.0
+load program
+
+setup() {
+	enter_folder
+	command -v jq >/dev/null || skip "jq is not installed"
+	unset PINION_METRICS_PAGE PINION_METRICS_FILE
+}
+
+teardown() {
+	[ -z "${fed-}" ] || kill -KILL "$fed" 2>/dev/null || true
+}
+
+# start_fed [NAME=VALUE…]: a command that has read a file and waits for more of
+# a list, with its number in $fed.
+start_fed() {
+	mkfifo list
+	exec 7<>list
+	head -c 3000000 /dev/zero >file
+	env "$@" "$PINION" sum -a sha256 --files-from=list >sums 2>sum.err 3>&- 7>&- &
+	fed=$!
+	wait_until_watching "$fed"
+	for _ in 1 2 3; do
+		printf 'file\n' >&7
+	done
+	for _ in {1..5000}; do
+		read -r -t 0 -u 7 || break
+		sleep 0.01
+	done
+	wait_until_idle "$fed"
+}
+
+# The newest values, of a process that does nothing, are there when it sleeps.
+wait_until_done() {
+	for _ in {1..500}; do
+		pinion top --once --json "$1"
+		! jq -e '[.workers[].tasks_run] | add > 6' out || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# Bytes of a file replaced: patch FILE OFFSET BYTES.
+patch_file() {
+	# shellcheck disable=SC2059
+	printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+@test "JSON has each value of the page by its name, and they add up" {
+	start_fed
+	wait_until_done "$fed"
+	expect 0
+	[ ! -s err ]
+	[ "$(wc -l <out)" = 1 ]
+	jq -e ".pid == $fed and .state == \"alive\" and .torn_count == 0" out
+	jq -e '.program == .comm and (.workers | length) == .worker_count' out
+	jq -e '.workers[] | .lifo_polls + .deque_polls + .ready_polls + .inbox_polls +
+		.injector_polls + .steal_polls == .normal_polls' out
+	jq -e '.workers[] | .high_polls + .normal_polls + .low_polls + .timers_cancelled ==
+		.tasks_run + .tasks_cancelled' out
+	jq -e '.workers[] | .spawned_local + .spawned_shared + .spawned_on + .spawned_timers ==
+		.tasks_spawned' out
+	jq -e '.runtime.run.normal | .count > 0 and .p50_ns <= .p99_ns and .p99_ns <= .p999_ns' out
+	# Every count of a worker that the header names.
+	for name in $(sed -n '/^struct pinion_worker_stats/,/^};/s/^\tuint64_t \([a-z_]*\);.*/\1/p' \
+		"$top_srcdir/include/pinion/metrics.h"); do
+		jq -e ".workers[0] | has(\"$name\")" out >has || {
+			echo "$name is not in the object"
+			return 1
+		}
+	done
+	# Every member is in the manual page, or in that of the page's format.
+	for name in $(jq -r 'keys[]' out); do
+		grep -q -- "\`$name\`" "$top_srcdir/docs/man/pinion-top.md" || {
+			echo "$name is not in pinion-top(1)"
+			return 1
+		}
+	done
+}
+
+@test "lines say the same, by number, by name and of all" {
+	local tasks
+	start_fed
+	wait_until_done "$fed"
+	tasks=$(jq '.workers | length' out)
+	for operand in "$fed" "$(<"/proc/$fed/comm")" ""; do
+		# shellcheck disable=SC2086
+		pinion top --once $operand
+		# Others of this user may be there, and may be refused.
+		[ -z "$operand" ] || [ "$operand" != "$fed" ] || expect 0
+		grep -q "($fed): up .* tasks/s, .* I/O/s, .*B/s\$" out
+	done
+	pinion top --once "$fed"
+	[ "$(grep -c '^ *[0-9]* *\(runs\|sleeps\|in its ring\|absent\|task \)' out)" = "$tasks" ]
+	grep -q '^  normal ' out
+	# No line is wider than a terminal of the usual size.
+	! sed 1d out | grep -q '.\{81\}'
+}
+
+@test "it ends when the process is killed, and the last report says so" {
+	start_fed
+	"$PINION" top -i 0.05 --json "$fed" >reports 2>err 3>&- 7>&- &
+	watcher=$!
+	for _ in {1..1000}; do
+		[ "$(wc -l <reports)" -lt 2 ] || break
+		sleep 0.02
+	done
+	kill -KILL "$fed"
+	wait $watcher
+	[ ! -s err ]
+	jq -se 'length > 2 and .[0].state == "alive" and .[-1].state == "dead" and
+		all(.[:-1][]; .state == "alive")' reports
+}
+
+@test "a signal ends it, with status 0" {
+	start_fed
+	"$PINION" top -i 1000 "$fed" >reports 2>err 3>&- 7>&- &
+	watcher=$!
+	wait_until_watching $watcher
+	kill -TERM $watcher
+	wait $watcher
+	[ ! -s err ]
+}
+
+@test "the file of a living process, and of a killed one" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	wait_until_done ./page
+	expect 0
+	jq -e ".state == \"alive\" and .pid == $fed and .file == \"./page\"" out
+	mv out living
+	kill -KILL "$fed"
+	wait "$fed" || true
+	pinion top ./page
+	expect 0
+	grep -q '^pinion, ./page: dead since [0-9-]* [0-9:]*, after ' out ||
+		grep -q ', ./page: dead since [0-9-]* [0-9:]*, after ' out
+	# By its name alone, as no process is called so.
+	pinion top --json page
+	expect 0
+	jq -e '.state == "dead" and .pid == null' out
+	[ "$(jq -c '[.workers[] | .tasks_run]' out)" = "$(jq -c '[.workers[] | .tasks_run]' living)" ]
+	# Of the same number and start, but another boot.
+	patch_file page 120 0
+	pinion top --json ./page
+	jq -e '.state == "dead"' out
+}
+
+@test "a file that is no page, or cut short, or of another version: a line and status 2" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	kill -KILL "$fed"
+	wait "$fed" || true
+	head -c 5000 page >cut
+	head -c 100 page >short
+	cp page newer && patch_file newer 8 '\2'
+	cp page table && patch_file table 32 '\377\377\377\377'
+	cp page slots && patch_file slots 72 '\377\377\377\377'
+	echo text >none
+	: >empty
+	mkfifo pipe
+	for bad in cut short newer table slots none empty pipe . ./absent; do
+		pinion top --once "$([ -e "$bad" ] && [ "$bad" != . ] && echo "./$bad" || echo "$bad/")"
+		expect 2
+		[ "$(wc -l <err)" = 1 ]
+		[ ! -s out ]
+		grep -q '^pinion top: metrics of ' err
+	done
+	pinion top ./newer
+	grep -q 'its format has version 2, this program reads 1' err
+	# The others are shown.
+	pinion top --json ./none ./page ./cut
+	expect 2
+	[ "$(wc -l <err) $(wc -l <out)" = "2 1" ]
+	jq -e '.state == "dead"' out
+}
+
+@test "names and strings of others act on no terminal" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	kill -KILL "$fed"
+	wait "$fed" || true
+	patch_file page 160 '\033[31m"\\\0'
+	mv page $'p\033[1mage'
+	pinion top $'./p\033[1mage'
+	expect 0
+	! grep -q $'\033' out
+	grep -qF '\x1B[1mage' out
+	pinion top --json $'./p\033[1mage'
+	jq -e '.program == "?[31m\"\\" and .file == "./p\u001b[1mage"' out
+	mv $'p\033[1mage' $'p\nage'
+	: >$'p\nage'
+	pinion top $'./p\nage'
+	expect 2
+	[ "$(wc -l <err)" = 1 ]
+}
+
+@test "any bytes of a page are refused or shown, and JSON stays valid" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	kill -KILL "$fed"
+	wait "$fed" || true
+	RANDOM=${PINION_SEED:-7}
+	for round in {1..60}; do
+		cp page changed
+		# In the header, or in a row of the table.
+		patch_file changed $((8 + RANDOM % 200)) "\\$(printf '%03o' $((RANDOM % 256)))"
+		patch_file changed $((200 + RANDOM % 6000)) "\\$(printf '%03o' $((RANDOM % 256)))"
+		pinion top --once --json ./changed
+		case $status in
+		0) jq -e '.workers | length >= 0' out >valid ;;
+		2) [ "$(wc -l <err)" = 1 ] && [ ! -s out ] ;;
+		*) false ;;
+		esac || {
+			echo "round $round, exit status $status:"
+			cat err
+			return 1
+		}
+	done
+}
+
+@test "no page, no process: a line that says how one gets a page" {
+	sleep 1000 3>&- &
+	fed=$!
+	pinion top "$fed"
+	expect 2
+	[ "$(cat err)" = "pinion top: process $fed has no metrics page: it needs a pinion runtime, without PINION_METRICS_PAGE=0" ]
+	pinion top 4194305
+	expect 2
+	[ "$(cat err)" = "pinion top: metrics of process 4194305: there is no such process" ]
+	pinion top 99999999999
+	expect 2
+	[ "$(cat err)" = "pinion top: there is no process 99999999999" ]
+	pinion top no-such-name
+	expect 2
+	[ "$(cat err)" = "pinion top: there is neither a process nor a file called no-such-name" ]
+	pinion top --once sleep
+	expect 2
+	grep -q '^pinion top: no process called sleep has a metrics page' err
+	pinion top --interval=0
+	expect 2
+	# In a namespace of its own there is no other process.
+	if unshare -rpf --mount-proc true 2>/dev/null; then
+		status=0
+		unshare -rpf --mount-proc "$PINION" top >out 2>err || status=$?
+		expect 1
+		grep -q 'no process of this user has a metrics page' err
+	fi
+}
+
+@test "another user's process: a line, and not without an operand" {
+	[ "$(id -u)" = 0 ] || skip "needs root, to be another user"
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	start_fed
+	cp "$PINION" program
+	chmod 755 . program
+	[ "$(setpriv --reuid=12345 --clear-groups sh -c 'test -x ./program && echo yes')" = yes ] ||
+		skip "the folder of the test is closed to others"
+	status=0
+	setpriv --reuid=12345 --regid=12345 --clear-groups ./program top --once "$fed" >out 2>err || status=$?
+	expect 2
+	[ "$(cat err)" = "pinion top: metrics of process $fed: Permission denied" ]
+	status=0
+	setpriv --reuid=12345 --regid=12345 --clear-groups ./program top --once >out 2>err || status=$?
+	[ "$status" = 1 ] || [ "$status" = 0 ]
+	! grep -q "($fed)" out
+}
+
+# on_screen ROWS COLUMNS: starts pinion top in a terminal of tmux.
+on_screen() {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	tmux=(tmux -S "$PWD/socket" -f /dev/null)
+	"${tmux[@]}" new-session -d -y "$1" -x "$2" "$(printf '%q ' "$PINION" top "$fed"); echo status \$?; sleep 1000" 3>&- 7>&-
+}
+
+shows() {
+	for _ in {1..500}; do
+		"${tmux[@]}" capture-pane -p >screen
+		! grep -q -- "$1" screen || return 0
+		sleep 0.02
+	done
+	echo "no '$1' on the screen:"
+	cat screen
+	return 1
+}
+
+@test "on a terminal: keys, sizes, and the terminal is restored" {
+	start_fed
+	on_screen 24 80
+	shows "($fed): up "
+	shows '^worker  state .* in I/O$'
+	"${tmux[@]}" send-keys s
+	shows 'sorts (by tasks/s)'
+	"${tmux[@]}" send-keys '?'
+	shows 'man pinion-top has all of it'
+	"${tmux[@]}" send-keys '?'
+	shows '^  normal '
+	"${tmux[@]}" resize-window -x 200 -y 50
+	shows '^  normal '
+	kill -KILL "$fed"
+	shows 'dead since'
+	"${tmux[@]}" send-keys q
+	shows '^status 0'
+	! grep -q 'tasks/s' screen
+	"${tmux[@]}" kill-server
+}

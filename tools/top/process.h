@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What /proc says of processes, for pinion top: reading it needs no help of
+ * theirs.
+ */
+#ifndef PINION_TOOLS_TOP_PROCESS_H
+#define PINION_TOOLS_TOP_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TOP_COMM_BYTES = 64 }; /* the kernel's are of 16 */
+
+struct top_process {
+	int pid;
+	uint64_t start; /* field 22 of its stat, in ticks since the boot */
+	uint64_t cpu_ns;
+	char comm[TOP_COMM_BYTES]; /* any bytes: for output_text_escaped() */
+};
+
+/* False: there is none, or it has ended and waits for its parent. */
+bool top_process_read(int pid, struct top_process *out_process);
+
+/*
+ * Returns the process that its own namespace calls `pid` and that has started
+ * then, or 0: there is none that can be seen from here.
+ */
+int top_process_find(uint64_t pid, uint64_t start);
+
+/* Whether it is this user's; all are root's. */
+bool top_process_is_ours(int pid);
+
+/*
+ * The processes that /proc shows, in order. NULL: it could not be read, or
+ * there is no memory.
+ */
+int *top_process_list(size_t *out_count);
+
+/* Whether the machine has been running since then. */
+bool top_boot_is(const char *boot_id);
+
+#endif

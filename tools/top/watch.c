@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/top/watch.h"
+
+#include "tools/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	/* Runtimes of one process. */
+	RUNTIMES_MAX = 64,
+	/* A page is filled within a millisecond of its making. */
+	FILL_TRIES = 20,
+	FILL_PAUSE_NS = 10000000,
+	/* What the kernel keeps of a name. */
+	COMM_LENGTH = 15,
+};
+
+/* The last line that the library has said, until it is known to matter. */
+static char last_line[512];
+
+static void note_line(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	(void)level;
+	snprintf(last_line, sizeof(last_line), "%s", message);
+}
+
+static void report_trouble(struct top_watch *watch, int error)
+{
+	const char *line = last_line[0] != '\0' ? last_line : report_reason(error);
+
+	watch->had_trouble = true;
+	if (watch->holds_lines) {
+		output_text_append(&watch->held, line, strlen(line) + 1);
+	} else {
+		report_line("%s", line);
+	}
+	last_line[0] = '\0';
+}
+
+void top_watch_print_held(struct top_watch *watch)
+{
+	size_t position = 0;
+
+	watch->holds_lines = false;
+	while (position < watch->held.length) {
+		report_line("%s", watch->held.bytes + position);
+		position += strlen(watch->held.bytes + position) + 1;
+	}
+	output_text_free(&watch->held);
+}
+
+/* ---- the list ---- */
+
+static bool add_page(
+	struct top_watch *watch, struct pinion_metrics *metrics, const char *path, int pid)
+{
+	struct top_page *pages = realloc(watch->pages, (watch->count + 1) * sizeof(*watch->pages));
+
+	if (pages == NULL) {
+		return false;
+	}
+	watch->pages = pages;
+	if (!top_page_init(&pages[watch->count], metrics, path, pid)) {
+		return false;
+	}
+	watch->count++;
+	watch->had_page = true;
+	return true;
+}
+
+static bool is_known(const struct top_watch *watch, const struct pinion_metrics *metrics, int pid)
+{
+	struct pinion_metrics_info info;
+
+	pinion_metrics_get_info(metrics, &info, sizeof(info));
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct top_page *page = &watch->pages[i];
+
+		if (page->path == NULL && page->process.pid == pid &&
+			page->info.process_start == info.process_start &&
+			page->info.created_ns == info.created_ns) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether it has its line already; now it has. */
+static bool was_refused(struct top_watch *watch, int pid)
+{
+	struct top_process process;
+	struct top_process *more;
+
+	if (!top_process_read(pid, &process)) {
+		return false;
+	}
+	for (size_t i = 0; i < watch->refused_count; i++) {
+		if (watch->refused[i].pid == pid && watch->refused[i].start == process.start) {
+			return true;
+		}
+	}
+	more = realloc(watch->refused, (watch->refused_count + 1) * sizeof(*more));
+	if (more != NULL) {
+		watch->refused = more;
+		watch->refused[watch->refused_count++] = process;
+	}
+	return false;
+}
+
+static void let_go(struct top_watch *watch, size_t index)
+{
+	top_page_fini(&watch->pages[index]);
+	watch->count--;
+	memmove(&watch->pages[index], &watch->pages[index + 1],
+		(watch->count - index) * sizeof(*watch->pages));
+}
+
+/* ---- opening ---- */
+
+/* `path` or a page of `pid`; waits while it is being filled. */
+static int open_page(const char *path, int pid, uint32_t index, struct pinion_metrics **out_metrics)
+{
+	const struct timespec pause = {.tv_nsec = FILL_PAUSE_NS};
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < FILL_TRIES && rc == -EAGAIN; i++) {
+		if (i > 0) {
+			nanosleep(&pause, NULL);
+		}
+		last_line[0] = '\0';
+		rc = path != NULL
+			? pinion_metrics_open(path, note_line, NULL, out_metrics)
+			: pinion_metrics_open_pid(pid, index, note_line, NULL, out_metrics);
+	}
+	return rc;
+}
+
+/*
+ * The pages of a process. Returns how many it has, or why they cannot be read;
+ * then last_line says it.
+ */
+static int find_pages(struct top_watch *watch, int pid)
+{
+	struct pinion_metrics *metrics;
+	int rc;
+
+	for (uint32_t i = 0; i < RUNTIMES_MAX; i++) {
+		rc = open_page(NULL, pid, i, &metrics);
+		if (rc < 0) {
+			return rc == -ENOENT ? (int)i : rc;
+		}
+		if (is_known(watch, metrics, pid)) {
+			pinion_metrics_close(metrics);
+		} else if (!add_page(watch, metrics, NULL, pid)) {
+			pinion_metrics_close(metrics);
+			return -ENOMEM;
+		}
+	}
+	return RUNTIMES_MAX;
+}
+
+static bool is_about_rights(int error)
+{
+	return error == -EACCES || error == -EPERM;
+}
+
+enum asked { ASKED_BY_NUMBER, ASKED_BY_NAME, NOT_ASKED };
+
+/* As above, but with a line for a page that is refused. */
+static int find_pages_or_say(struct top_watch *watch, int pid, enum asked asked)
+{
+	struct top_process process;
+	int rc = find_pages(watch, pid);
+
+	if (rc >= 0 || rc == -ENOMEM || (asked == NOT_ASKED && is_about_rights(rc))) {
+		return rc >= 0 || rc == -ENOMEM ? rc : 0;
+	}
+	/* It has ended since it was listed, or was found. */
+	if ((watch->is_old || asked != ASKED_BY_NUMBER) && !top_process_read(pid, &process)) {
+		return 0;
+	}
+	if (!was_refused(watch, pid)) {
+		report_trouble(watch, rc);
+	}
+	return rc;
+}
+
+/* ---- operands ---- */
+
+static bool find_everywhere(struct top_watch *watch)
+{
+	size_t count;
+	int *pids = top_process_list(&count);
+	int rc = 0;
+
+	if (pids == NULL) {
+		report_line("/proc cannot be read: is it mounted?");
+		return false;
+	}
+	for (size_t i = 0; i < count && rc != -ENOMEM; i++) {
+		if (pids[i] != getpid() && top_process_is_ours(pids[i])) {
+			rc = find_pages_or_say(watch, pids[i], NOT_ASKED);
+		}
+	}
+	free(pids);
+	return rc != -ENOMEM;
+}
+
+static bool find_number(struct top_watch *watch, const char *operand)
+{
+	bool is_pid = strlen(operand) <= 9 && strtoul(operand, NULL, 10) > 0;
+	int rc = is_pid ? find_pages_or_say(watch, atoi(operand), ASKED_BY_NUMBER) : -ESRCH;
+
+	if (watch->is_old) {
+		return rc != -ENOMEM;
+	}
+	if (!is_pid) {
+		watch->had_trouble = true;
+		report_line("there is no process %s", operand);
+	} else if (rc == 0) {
+		watch->had_trouble = true;
+		report_line("process %s has no metrics page: it needs a pinion runtime, without "
+			    "PINION_METRICS_PAGE=0",
+			operand);
+	}
+	return rc != -ENOMEM;
+}
+
+static bool open_file(struct top_watch *watch, const char *path)
+{
+	struct pinion_metrics *metrics;
+	int rc = open_page(path, 0, 0, &metrics);
+
+	if (rc < 0 && rc != -ENOMEM) {
+		report_trouble(watch, rc);
+		return true;
+	}
+	if (rc == 0 && !add_page(watch, metrics, path, 0)) {
+		pinion_metrics_close(metrics);
+		rc = -ENOMEM;
+	}
+	return rc == 0;
+}
+
+/* Returns how many processes are called so, or -ENOMEM. */
+static int find_called(struct top_watch *watch, const char *name, int *out_pages)
+{
+	size_t count;
+	int *pids = top_process_list(&count);
+	int called = 0;
+	int rc = pids == NULL ? -ENOMEM : 0;
+
+	*out_pages = 0;
+	for (size_t i = 0; pids != NULL && i < count && rc != -ENOMEM; i++) {
+		struct top_process process;
+
+		if (pids[i] == getpid() || !top_process_read(pids[i], &process) ||
+			strncmp(process.comm, name, COMM_LENGTH) != 0) {
+			continue;
+		}
+		called++;
+		rc = find_pages_or_say(watch, pids[i], ASKED_BY_NAME);
+		/* A refused page has its line. */
+		*out_pages += rc != 0;
+	}
+	free(pids);
+	return rc == -ENOMEM ? rc : called;
+}
+
+static bool find_name(struct top_watch *watch, const char *name)
+{
+	int pages;
+	int called = find_called(watch, name, &pages);
+
+	if (called < 0) {
+		return false;
+	}
+	if (called == 0 && !watch->is_old && access(name, F_OK) == 0) {
+		return open_file(watch, name);
+	}
+	if (called == 0 && !watch->is_old) {
+		watch->had_trouble = true;
+		report_line("there is neither a process nor a file called %s", name);
+	} else if (pages == 0 && !watch->is_old) {
+		watch->had_trouble = true;
+		report_line("no process called %s has a metrics page: it needs a pinion runtime, "
+			    "without PINION_METRICS_PAGE=0",
+			name);
+	}
+	return true;
+}
+
+static bool find_operand(struct top_watch *watch, const char *operand)
+{
+	if (operand[strspn(operand, "0123456789")] == '\0' && operand[0] != '\0') {
+		return find_number(watch, operand);
+	}
+	if (strchr(operand, '/') != NULL) {
+		return watch->is_old || open_file(watch, operand);
+	}
+	return find_name(watch, operand);
+}
+
+bool top_watch_find(struct top_watch *watch)
+{
+	bool is_done = true;
+
+	for (int i = 0; i < watch->operand_count && is_done; i++) {
+		is_done = find_operand(watch, watch->operands[i]);
+	}
+	if (watch->operand_count == 0) {
+		is_done = find_everywhere(watch);
+	}
+	watch->is_old = true;
+	return is_done;
+}
+
+/* ---- reading ---- */
+
+void top_watch_read(struct top_watch *watch)
+{
+	for (size_t i = watch->count; i-- > 0;) {
+		last_line[0] = '\0';
+		if (!top_page_read(&watch->pages[i])) {
+			report_trouble(watch, -EPROTO);
+			let_go(watch, i);
+		}
+	}
+}
+
+void top_watch_drop_ended(struct top_watch *watch)
+{
+	for (size_t i = watch->count; i-- > 0;) {
+		if (watch->pages[i].state != TOP_ALIVE) {
+			let_go(watch, i);
+		}
+	}
+}
+
+void top_watch_fini(struct top_watch *watch)
+{
+	while (watch->count > 0) {
+		let_go(watch, watch->count - 1);
+	}
+	free(watch->pages);
+	free(watch->refused);
+}

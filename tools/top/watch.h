@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes and files that pinion top was asked for, and the pages found
+ * so far. Each page that cannot be read gives one line, once.
+ */
+#ifndef PINION_TOOLS_TOP_WATCH_H
+#define PINION_TOOLS_TOP_WATCH_H
+
+#include "tools/output_text.h"
+#include "tools/top/page.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero-initialise but for the operands. */
+struct top_watch {
+	char **operands; /* none: every process of this user */
+	int operand_count;
+	struct top_page *pages;
+	size_t count;
+	struct top_process *refused; /* those with a line already */
+	size_t refused_count;
+	bool holds_lines; /* from the second search on, for the call below */
+	struct output_text held;
+	bool had_trouble;
+	bool had_page;
+	bool is_old; /* from the second search on */
+};
+
+/* Looks for pages that are not known yet. False: no memory. */
+bool top_watch_find(struct top_watch *watch);
+
+/* Takes a snapshot of each page; those that are lost are let go. */
+void top_watch_read(struct top_watch *watch);
+
+/* Lets go of the pages whose process or runtime has ended. */
+void top_watch_drop_ended(struct top_watch *watch);
+
+/* Prints the lines that were held back. */
+void top_watch_print_held(struct top_watch *watch);
+
+void top_watch_fini(struct top_watch *watch);
+
+#endif
