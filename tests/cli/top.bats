@@ -266,6 +266,37 @@ patch_file() {
 	! grep -q "($fed)" out
 }
 
+@test "a file for Prometheus: whole, with the values of the JSON" {
+	start_fed
+	wait_until_done "$fed"
+	mkdir folder
+	pinion top --once --openmetrics=folder "$fed"
+	expect 0
+	[ ! -s out ]
+	[ "$(ls -A folder)" = pinion.prom ]
+	# Each sample is of the family that the last TYPE line names, and there once.
+	awk '/^# TYPE / { if (seen[$3]++) bad = 1; family = $3; next }
+		/^# HELP / { next }
+		{ sub(/}.*/, "}"); if (sample[$0]++) bad = 1
+			name = $0; sub(/{.*/, "", name); sub(/_(sum|count)$/, "", name)
+			rest = family; sub(/_(sum|count)$/, "", rest)
+			if (name != rest) { print "sample " $0 " in " family; bad = 1 } }
+		END { exit bad }' folder/pinion.prom
+	! grep -vE '^(# (HELP|TYPE) pinion_[a-z0-9_]+ .*|pinion_[a-z0-9_]+\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\} [0-9]+(\.[0-9]+)?)$' folder/pinion.prom
+	if command -v promtool >/dev/null; then
+		promtool check metrics <folder/pinion.prom
+	fi
+	pinion top --once --json "$fed"
+	for name in tasks_run normal_polls requests_completed read_bytes; do
+		[ "$(awk -v name="pinion_worker_${name}_total" 'index($0, name "{") == 1 { sum += $2 }
+			END { print sum + 0 }' folder/pinion.prom)" = "$(jq "[.workers[].$name] | add" out)" ]
+	done
+	grep -qx "pinion_up{pid=\"$fed\",runtime=\"0\",program=\"[^\"]*\"} 1" folder/pinion.prom
+	pinion top --once --openmetrics=absent "$fed"
+	expect 2
+	grep -q '^pinion top: absent: ' err && [ "$(wc -l <err)" = 1 ]
+}
+
 # on_screen ROWS COLUMNS: starts pinion top in a terminal of tmux.
 on_screen() {
 	command -v tmux >/dev/null || skip "tmux is not installed"

@@ -12,6 +12,7 @@
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/top/openmetrics.h"
 #include "tools/top/screen.h"
 #include "tools/top/show.h"
 #include "tools/top/watch.h"
@@ -28,12 +29,15 @@ enum {
 	OPTION_INTERVAL,
 	OPTION_JSON,
 	OPTION_ONCE,
+	OPTION_OPENMETRICS,
 };
 
 static const struct option_spec top_options[] = {
 	[OPTION_INTERVAL] = {'i', "interval", "SECONDS", "time between reports (default: 1)", NULL},
 	[OPTION_JSON] = {.name = "json", .brief = "a JSON object for each runtime and report"},
 	[OPTION_ONCE] = {'1', "once", NULL, "one report as lines, and the end", NULL},
+	[OPTION_OPENMETRICS] = {0, "openmetrics", "DIR",
+		"each report as DIR/pinion.prom, for node_exporter's textfile collector", NULL},
 };
 
 struct job {
@@ -41,6 +45,7 @@ struct job {
 	uint64_t interval_ns;
 	bool is_json;
 	bool is_once;
+	const char *folder; /* of --openmetrics, or NULL */
 	/* Of a screen. */
 	enum top_column column;
 	bool shows_help;
@@ -69,6 +74,9 @@ static bool print_report(const struct job *job)
 {
 	struct output_text text = {0};
 
+	if (job->folder != NULL) {
+		return top_openmetrics_write(&job->watch, job->folder);
+	}
 	for (size_t i = 0; i < job->watch.count; i++) {
 		if (job->is_json) {
 			top_show_json(&text, &job->watch.pages[i]);
@@ -88,17 +96,23 @@ static bool pause_for(uint64_t time_ns)
 	return signals_interrupted();
 }
 
+/* A file for others is kept up to date also while there is no process. */
+static bool goes_on(const struct job *job)
+{
+	return job->watch.count > 0 || job->folder != NULL;
+}
+
 static bool print_reports(struct job *job)
 {
-	bool goes_on = true;
-
-	while (goes_on && look(job) && job->watch.count > 0) {
+	do {
+		if (!look(job) || !goes_on(job)) {
+			return true;
+		}
 		if (!print_report(job)) {
 			return false;
 		}
 		top_watch_drop_ended(&job->watch);
-		goes_on = !job->is_once && job->watch.count > 0 && !pause_for(job->interval_ns);
-	}
+	} while (!job->is_once && goes_on(job) && !pause_for(job->interval_ns));
 	return true;
 }
 
@@ -212,6 +226,9 @@ static bool take_option(struct job *job, int option, const char *value)
 	case OPTION_JSON:
 		job->is_json = true;
 		return true;
+	case OPTION_OPENMETRICS:
+		job->folder = value;
+		return true;
 	default:
 		job->is_once = true;
 		return true;
@@ -252,7 +269,7 @@ static int top_run(const struct command *command, int argc, char **argv)
 	}
 	job.watch.operands = argv + 1;
 	job.watch.operand_count = parser.operand_count;
-	if (!job.is_json && !job.is_once && top_screen_is_possible()) {
+	if (!job.is_json && !job.is_once && job.folder == NULL && top_screen_is_possible()) {
 		is_whole = show_screen(&job);
 	} else {
 		signals_hold();
