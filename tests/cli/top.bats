@@ -92,13 +92,13 @@ patch_file() {
 		pinion top --once $operand
 		# Others of this user may be there, and may be refused.
 		[ -z "$operand" ] || [ "$operand" != "$fed" ] || expect 0
-		grep -q "($fed): up .* tasks/s, .* I/O/s, .*B/s\$" out
+		grep -A 1 "($fed): up " out | grep -q '^  since its start: .* tasks/s, .* I/O/s, .*B/s$'
 	done
 	pinion top --once "$fed"
 	[ "$(grep -c '^ *[0-9]* *\(runs\|sleeps\|in its ring\|absent\|task \)' out)" = "$tasks" ]
 	grep -q '^  normal ' out
 	# No line is wider than a terminal of the usual size.
-	! sed 1d out | grep -q '.\{81\}'
+	! grep -q '.\{81\}' out
 }
 
 @test "it ends when the process is killed, and the last report says so" {

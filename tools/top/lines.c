@@ -157,11 +157,7 @@ static void append_rates(struct output_text *text, const struct top_page *page)
 	if (page->cpu_share >= 0) {
 		output_text_format(text, ", CPU %.0f %%", page->cpu_share * 100);
 	}
-	if (page->is_all) {
-		output_text_string(text, "; since its start: ");
-	} else {
-		output_text_string(text, "; now: ");
-	}
+	output_text_string(text, page->is_all ? "\n  since its start: " : "\n  now: ");
 	output_text_format(text, "%s tasks/s, ", count_cell(sum_of_rates(page, TOP_TASKS)).text);
 	output_text_format(text, "%s I/O/s, ", count_cell(sum_of_rates(page, TOP_REQUESTS)).text);
 	output_text_format(text, "%sB/s\n", count_cell(bytes).text);
