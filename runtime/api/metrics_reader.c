@@ -34,6 +34,7 @@ enum {
 	WORDS_MAX = 1 << 20,
 	FIELDS_MAX = 4096,
 	SLOTS_READ_MAX = 4096,
+	COPIES_MAX = 4096,
 	/* A part is written within some microseconds; a pause takes some 60. */
 	TRIES_MAX = 20,
 	TRY_PAUSE_NS = 10000,
@@ -160,17 +161,24 @@ static bool is_text(const char *text, size_t size)
 	return length < size;
 }
 
+/* Several are of devices, and do not overlap, so their number is bounded. */
+static bool has_sound_copies(const struct pin_page_field *field)
+{
+	return field->copies == 1 ||
+		(field->scope == PIN_PAGE_DEVICE && field->copies > 0 &&
+			field->copies <= COPIES_MAX && field->stride >= field->words);
+}
+
 static bool is_field(const struct pin_page_header *header, const struct pin_page_field *field)
 {
 	uint64_t part =
 		field->scope == PIN_PAGE_WORKER ? header->slot_words : header->runtime_words;
-	uint64_t last = field->copies == 0 ? 0 : (uint64_t)(field->copies - 1) * field->stride;
+	uint64_t last = (uint64_t)(field->copies - 1) * field->stride;
 
 	return is_text(field->name, sizeof(field->name)) && field->name[0] != '\0' &&
 		is_text(field->unit, sizeof(field->unit)) && field->kind >= PIN_PAGE_COUNTER &&
 		field->kind <= PIN_PAGE_HISTOGRAM && field->scope >= PIN_PAGE_RUNTIME &&
-		field->scope <= PIN_PAGE_DEVICE && field->copies > 0 && field->words > 0 &&
-		(field->copies == 1 || field->scope == PIN_PAGE_DEVICE) &&
+		field->scope <= PIN_PAGE_DEVICE && field->words > 0 && has_sound_copies(field) &&
 		(field->kind != PIN_PAGE_HISTOGRAM || field->words == PIN_TIMING_WORDS) &&
 		is_inside(field->at, last + field->words, part);
 }

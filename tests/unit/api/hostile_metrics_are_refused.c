@@ -217,6 +217,39 @@ static void check_refusals(void)
 	expect_number("a line each", 3, lines);
 }
 
+/* Copies without end, all in the same place: a reader would never be done. */
+static void check_copies(void)
+{
+	static const struct {
+		uint32_t copies;
+		uint32_t stride;
+		int status;
+	} cases[] = {
+		{4, 1, 0},
+		{1, 0, 0},
+		{2, 0, -EPROTO},
+		{UINT32_MAX, 0, -EPROTO},
+		{4097, 1, -EPROTO},
+		{0, 1, -EPROTO},
+	};
+	const struct pin_page_header *header = (const void *)page;
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(cases); i++) {
+		struct pin_page_field *field;
+
+		start_again();
+		field = (void *)(mutant + header->fields_at * 8);
+		field->kind = PIN_PAGE_GAUGE;
+		field->scope = PIN_PAGE_DEVICE;
+		field->at = 1;
+		field->words = 1;
+		field->copies = cases[i].copies;
+		field->stride = cases[i].stride;
+		write_mutant(page_bytes);
+		expect_number("copies", cases[i].status, use_mutant());
+	}
+}
+
 /* As a newer version would: rows of 96 bytes, one of an unknown kind. */
 static void check_newer(void)
 {
@@ -263,6 +296,7 @@ int main(void)
 	read_page();
 	check_refusals();
 	check_newer();
+	check_copies();
 	check_torn();
 	check_mutations();
 	free(page);

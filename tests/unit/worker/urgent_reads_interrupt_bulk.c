@@ -271,7 +271,7 @@ static void check_turns(void)
 	pipe_file = runtimes_plain_file(ends[0]);
 	on_worker(start_tasks);
 	tasks_await(&tasks_ended, TASKS);
-	expect_ready("write", write(ends[1], urgent_bytes, URGENT_BYTES) == URGENT_BYTES);
+	expect_ready("write", write(ends[1], memory[0], URGENT_BYTES) == URGENT_BYTES);
 	expect_number("then it ends", URGENT_BYTES, (long long)requests_await(&waiting));
 	for (uint32_t i = 1; i < TASKS; i++) {
 		if (turn_ends_ns[i] != turn_ends_ns[i - 1]) {
