@@ -657,7 +657,8 @@ static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
 /* The text stays where it is. */
 static int read_metrics_file(struct pinion_tuning *tuning, const struct pin_log *log)
 {
-	const char *text = getenv(metrics_variable);
+	/* It names a file: not by the caller of a program with more rights. */
+	const char *text = secure_getenv(metrics_variable);
 	int rc;
 
 	if (text == NULL || text[0] == '\0') {

@@ -108,7 +108,9 @@ int pin_shared_page_create(
 		return fail(page, path == NULL ? "memfd_create" : "open", errno, out_call);
 	}
 	/* All of it, so that no later store finds the disk full. */
-	error = posix_fallocate(page->fd, 0, (off_t)bytes);
+	do {
+		error = posix_fallocate(page->fd, 0, (off_t)bytes);
+	} while (error == EINTR);
 	if (error != 0) {
 		return fail(page, "posix_fallocate", error, out_call);
 	}

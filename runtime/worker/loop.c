@@ -226,7 +226,8 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 		pin_arena_growth_look(worker);
 		leave_out(worker);
 	}
-	if (pin_metrics_is_due(worker)) {
+	/* A worker that was just woken publishes when it has run something. */
+	if (pin_metrics_is_due(worker) && !worker->is_dry) {
 		pin_metrics_publish(worker);
 		leave_out(worker);
 	}
@@ -535,6 +536,7 @@ static bool run_bound(struct pin_worker *worker)
 	pin_inbox_take(&worker->inbox, &worker->posted);
 	while (polls < tuning->budget_polls &&
 		(pin_poll_urgent(worker) || pin_poll_bound(worker))) {
+		pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 		polls++;
 	}
 	if (polls > 0) {

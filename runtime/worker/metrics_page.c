@@ -40,7 +40,7 @@ static const struct value {
 };
 
 static const struct value runtime_values[] = {
-	{"spawned_outside", "", PIN_PAGE_COUNTER},
+	{"spawned_outside", "", PIN_PAGE_GAUGE},
 	{"spawns_refused", "", PIN_PAGE_COUNTER},
 	{"watchdog_found_work", "", PIN_PAGE_COUNTER},
 	{"cq_stalls", "", PIN_PAGE_COUNTER},

@@ -270,6 +270,7 @@ bool pin_poll_urgent(struct pin_worker *worker)
 		return false;
 	}
 	PIN_DCHECK(pin_shared_has_urgent(worker->shared));
+	pin_meter_add(&worker->meter.ready_polls, 1);
 	pin_store_relaxed_u32(&worker->running_lane, pin_task_lane(pin_task_of(link)));
 	pin_run_task(worker, pin_task_of(link));
 	return true;

@@ -472,6 +472,9 @@ void pin_worker_reset(struct pin_worker *worker)
 	pin_binding_reset(worker);
 	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->is_dry = false;
+	/* The wake that dismissed it: its next thread is no later for it. */
+	worker->woken_ns = 0;
+	pin_store_relaxed_u64(&worker->notified_ns, 0);
 	pin_spin_init(&worker->spin, worker->shared->tuning.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->context = NULL;

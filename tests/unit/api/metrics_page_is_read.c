@@ -331,7 +331,7 @@ static void check_file(void)
 	struct pinion_metrics_info info;
 	struct stat status;
 	pid_t child;
-	int end;
+	int end = 0;
 
 	expect_ready("folder", getcwd(folder, sizeof(folder)) != NULL);
 	snprintf(path, sizeof(path), "%s/page", folder);
