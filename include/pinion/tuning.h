@@ -434,13 +434,14 @@ struct pinion_tuning {
 	/*
 	 * Absolute path of a file that has the runtime's metrics page, of at
 	 * most 256 KiB, and stays when the process ends or is killed; it takes
-	 * the place of an older one at once. Mode 0600. Best in memory, as in
-	 * /run: a worker that writes to it waits for its disk. It must not be
-	 * cut while the runtime uses it. NULL: an anonymous file instead, which
-	 * others find in /proc/PID/fd. Where it cannot be made the runtime goes
-	 * on without, and `log` says so. Default NULL. Environment:
-	 * PINION_METRICS_FILE; its text is used in place, as that of
-	 * PINION_LANES; "none" is NULL.
+	 * the place of an older one at once, and of an empty file. Anything
+	 * else of that name is left, with no page. Mode 0600. Best in memory,
+	 * as in /run: a worker that writes to it waits for its disk. It must
+	 * not be cut while the runtime uses it. NULL: an anonymous file
+	 * instead, which others find in /proc/PID/fd. Where it cannot be made
+	 * the runtime goes on without, and `log` says so. Default NULL.
+	 * Environment: PINION_METRICS_FILE; its text is used in place, as that
+	 * of PINION_LANES; "none" is NULL.
 	 * Source: docs/decisions/observing.md, "The page is memory, not a
 	 * socket".
 	 */

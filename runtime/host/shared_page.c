@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,12 +52,39 @@ static int open_anonymous(void)
 	return fd;
 }
 
-static int open_draft(struct pin_shared_page *page, const char *path)
+/* Whether a file of that name may go: an older page, or an empty file. */
+static bool may_replace(const char *path, const char *mark)
+{
+	char start[PIN_SHARED_PAGE_MARK] = {0};
+	struct stat status;
+	ssize_t length;
+	int fd;
+
+	if (lstat(path, &status) != 0) {
+		return errno == ENOENT;
+	}
+	if (!S_ISREG(status.st_mode) || status.st_size == 0) {
+		return S_ISREG(status.st_mode);
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0) {
+		return false;
+	}
+	length = read(fd, start, sizeof(start));
+	close(fd);
+	return length == (ssize_t)sizeof(start) && memcmp(start, mark, sizeof(start)) == 0;
+}
+
+static int open_draft(struct pin_shared_page *page, const char *path, const char *mark)
 {
 	static const char ending[] = ".XXXXXX";
 	size_t bytes = strlen(path) + sizeof(ending);
 	int fd;
 
+	if (!may_replace(path, mark)) {
+		errno = EEXIST;
+		return -1;
+	}
 	page->draft = malloc(bytes);
 	if (page->draft == NULL) {
 		errno = ENOMEM;
@@ -93,8 +121,8 @@ static int fail(struct pin_shared_page *page, const char *call, int error, const
 	return -error;
 }
 
-int pin_shared_page_create(
-	struct pin_shared_page *page, size_t bytes, const char *path, const char **out_call)
+int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
+	const char *mark, const char **out_call)
 {
 	void *memory;
 	int error;
@@ -103,7 +131,7 @@ int pin_shared_page_create(
 	if (!is_within_limit(bytes)) {
 		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
 	}
-	page->fd = path == NULL ? open_anonymous() : open_draft(page, path);
+	page->fd = path == NULL ? open_anonymous() : open_draft(page, path, mark);
 	if (page->fd < 0) {
 		return fail(page, path == NULL ? "memfd_create" : "open", errno, out_call);
 	}

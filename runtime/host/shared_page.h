@@ -38,12 +38,16 @@ struct pin_shared_page {
 	char *draft; /* the name until it is shown; NULL: it is, or has none */
 };
 
+/* Bytes of a mark. */
+enum { PIN_SHARED_PAGE_MARK = 8 };
+
 /*
  * Makes a zeroed one of `bytes`, a multiple of 4096; `path` NULL: anonymous. A
- * negative errno, and the call that failed: then there is nothing.
+ * negative errno, and the call that failed: then there is nothing. -EEXIST: at
+ * `path` is something else than an empty file or one that begins with `mark`.
  */
-int pin_shared_page_create(
-	struct pin_shared_page *page, size_t bytes, const char *path, const char **out_call);
+int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
+	const char *mark, const char **out_call);
 
 /*
  * When it is filled: seals it, or gives it its name. As above, but the memory

@@ -252,7 +252,12 @@ static void hand_out(struct pin_shared *shared, struct pin_metrics *metrics)
 static void tell_unshown(
 	const struct pin_shared *shared, const char *path, const char *call, int error)
 {
-	if (path != NULL) {
+	if (path != NULL && error == -EEXIST) {
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"metrics_file %s is not there: something else than a metrics page has that "
+			"name, and is left as it is",
+			path);
+	} else if (path != NULL) {
 		pin_log(&shared->log, PINION_LOG_WARN,
 			"metrics_file %s is not there: %s: %s; choose a folder that this user may "
 			"write to, with room for 256 KiB",
@@ -269,13 +274,17 @@ static void tell_unshown(
 static struct pin_atomic_u64 *map_shared(struct pin_shared *shared, struct pin_metrics *metrics)
 {
 	const char *path = shared->tuning.metrics_file;
+	const uint64_t magic = PIN_PAGE_MAGIC;
+	char mark[PIN_SHARED_PAGE_MARK];
 	const char *call = "";
 	int rc;
 
+	_Static_assert(sizeof(mark) == sizeof(magic), "a page begins with it");
+	memcpy(mark, &magic, sizeof(mark));
 	if (shared->tuning.metrics_page == 0) {
 		return NULL;
 	}
-	rc = pin_shared_page_create(&metrics->page, metrics->word_count * 8, path, &call);
+	rc = pin_shared_page_create(&metrics->page, metrics->word_count * 8, path, mark, &call);
 	if (rc == 0 && shared->host->fd_is_scarce(metrics->page.fd)) {
 		pin_shared_page_destroy(&metrics->page);
 		rc = -EMFILE;

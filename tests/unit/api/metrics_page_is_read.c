@@ -280,7 +280,7 @@ static void check_child(void)
 {
 	struct timespec pause = {.tv_nsec = 30000000};
 	pid_t child;
-	int status;
+	int status = 0;
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
 	nanosleep(&pause, NULL);
@@ -321,6 +321,62 @@ static void die_with_file(const char *path)
 		}
 		sched_yield();
 	}
+}
+
+/* What has the name already: nothing of a user's is replaced. */
+static void check_taken_names(void)
+{
+	char path[512];
+	char folder[400];
+	struct pinion_config config;
+	struct stat status;
+	char kept[8] = {0};
+	int fd;
+
+	expect_ready("folder", getcwd(folder, sizeof(folder)) != NULL);
+	snprintf(path, sizeof(path), "%s/taken", folder);
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.metrics_file = path;
+	for (int kind = 0; kind < 5; kind++) {
+		struct pinion_runtime *writer;
+		ino_t before;
+		bool is_left = kind < 3;
+
+		unlink(path);
+		fd = kind == 1 ? -1 : open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
+		switch (kind) {
+		case 0:
+			expect_ready("text", write(fd, "a user's", 8) == 8);
+			break;
+		case 1:
+			expect_ready("pipe", mkfifo(path, 0644) == 0);
+			break;
+		case 2:
+			expect_ready("short", write(fd, "pinionM", 7) == 7);
+			break;
+		case 3: /* empty, as mktemp(1) makes it */
+			break;
+		default:
+			expect_ready("page", write(fd, "pinionMP", 8) == 8);
+			break;
+		}
+		expect_ready("stat", lstat(path, &status) == 0);
+		before = status.st_ino;
+		expect_number("create", 0, pinion_runtime_create(&config, &writer));
+		pinion_runtime_destroy(writer);
+		expect_ready("stat", lstat(path, &status) == 0);
+		expect_true("left, or replaced", is_left == (status.st_ino == before));
+		if (kind == 0) {
+			expect_ready("read", pread(fd, kept, 8, 0) == 8);
+			expect_true("its text", memcmp(kept, "a user's", 8) == 0);
+			expect_number("and no more", 8, (long long)status.st_size);
+		}
+		if (fd >= 0) {
+			close(fd);
+		}
+	}
+	expect_number("back", 0, unlink(path));
+	runtimes_tuning.metrics_file = NULL;
 }
 
 static void check_file(void)
@@ -414,6 +470,7 @@ int main(void)
 	check_seals();
 	check_child();
 	check_file();
+	check_taken_names();
 	check_without();
 	scratch_leave();
 	return expect_status();
