@@ -27,6 +27,7 @@
 
 #include "runtime/scan/scan.c"
 #include "runtime/scan/scan_create.c"
+#include "tests/model/scan/no_reads.h"
 #include "tests/model/scan/no_walk.h"
 
 /* SKIP: the last file's slot is gathered, too, where no other is. */
@@ -130,24 +131,6 @@ void pin_reader_start(struct pin_reader *reader)
 	readers[index] = reader;
 	endings[index] = (struct pinion_task){.run = end_reader};
 	MODEL_CHECK(pin_worker_spawn_shared(pin_worker_current(), &endings[index]) == 0);
-}
-
-int pin_reader_error(const struct pin_reader *reader)
-{
-	(void)reader;
-	return 0;
-}
-
-bool pin_reader_file_changed(const struct pin_reader *reader)
-{
-	(void)reader;
-	return false;
-}
-
-int pin_reader_gap_error(const struct pin_reader *reader)
-{
-	(void)reader;
-	return 0;
 }
 
 /* ---- cases ---- */

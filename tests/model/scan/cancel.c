@@ -57,6 +57,7 @@ static int spawn_on(
 #define pinion_task_spawn_on(runtime, index, task) spawn_on(scan, index, task, __func__)
 #include "runtime/scan/scan.c"
 #include "runtime/scan/scan_create.c"
+#include "tests/model/scan/no_reads.h"
 #include "tests/model/scan/no_walk.h"
 #undef pinion_task_spawn_on
 #pragma pop_macro("pin_cas_seq_cst_u32")
@@ -137,24 +138,6 @@ void pinion_file_close(struct pinion_file *file)
 void pin_reader_start(struct pin_reader *reader)
 {
 	(void)reader;
-}
-
-int pin_reader_error(const struct pin_reader *reader)
-{
-	(void)reader;
-	return 0;
-}
-
-bool pin_reader_file_changed(const struct pin_reader *reader)
-{
-	(void)reader;
-	return false;
-}
-
-int pin_reader_gap_error(const struct pin_reader *reader)
-{
-	(void)reader;
-	return 0;
 }
 
 /* ---- cases ---- */

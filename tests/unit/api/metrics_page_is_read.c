@@ -265,25 +265,33 @@ static void check_seals(void)
 static int inspect_child(void *arg)
 {
 	struct pinion_metrics *metrics;
-	struct timespec pause = {.tv_nsec = 1000000};
-
 	(void)arg;
 	/* Its parent's page is not its own. */
 	expect_number("none in a child", -ENOENT,
 		pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics));
-	nanosleep(&pause, NULL);
 	return expect_status();
 }
 
 /* Two processes of one tick would look the same: the child begins later. */
+static void await_next_tick(void)
+{
+	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	do {
+		clock_gettime(CLOCK_BOOTTIME, &now);
+	} while ((uint64_t)now.tv_sec * ticks_per_s +
+			(uint64_t)now.tv_nsec / (1000000000 / ticks_per_s) <=
+		pin_process_start(0) + 1);
+}
+
 static void check_child(void)
 {
-	struct timespec pause = {.tv_nsec = 30000000};
 	pid_t child;
 	int status = 0;
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
-	nanosleep(&pause, NULL);
+	await_next_tick();
 	child = fork();
 	if (child == 0) {
 		_exit(inspect_child(NULL));
