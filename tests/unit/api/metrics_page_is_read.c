@@ -117,6 +117,37 @@ static void check_counts(void)
 		"is gone", -ENOENT, pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics));
 }
 
+static void await_sleep(void)
+{
+	struct pinion_worker_info info = {.place = PINION_WORKER_RUNNING};
+
+	while (info.place == PINION_WORKER_RUNNING) {
+		expect_number("info", 0, pinion_worker_get_info(runtime, 0, &info, sizeof(info)));
+	}
+}
+
+/* A worker that is woken after a publication was due publishes what it runs. */
+static void check_burst(void)
+{
+	struct pinion_task task = {.run = nothing};
+	struct pinion_metrics *metrics;
+	uint64_t due_ns;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	await_sleep();
+	metrics = open_own(0);
+	for (due_ns = pinion_clock_now_ns() + 20000000; pinion_clock_now_ns() < due_ns;) {
+		sched_yield();
+	}
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	do {
+		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+	} while (worker_value(metrics, "tasks_run", 0) != 1);
+	pinion_metrics_close(metrics);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
 static void check_fields(void)
 {
 	struct pinion_metrics *metrics;
@@ -473,6 +504,7 @@ int main(void)
 {
 	scratch_enter("metrics_page_is_read");
 	check_counts();
+	check_burst();
 	check_fields();
 	check_busy();
 	check_seals();

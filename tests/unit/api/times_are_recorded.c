@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pinion/thread_pool.h>
 
 enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000 };
 
@@ -138,12 +139,13 @@ static int start_timer(struct pinion_task *task)
 }
 
 /* So that the next spawn wakes it. */
-static void await_sleep(void)
+static void await_sleep(uint32_t index)
 {
 	struct pinion_worker_info info = {.place = PINION_WORKER_RUNNING};
 
 	while (info.place == PINION_WORKER_RUNNING) {
-		expect_number("info", 0, pinion_worker_get_info(runtime, 0, &info, sizeof(info)));
+		expect_number("info", 0,
+			pinion_worker_get_info(runtime, (int)index, &info, sizeof(info)));
 	}
 }
 
@@ -154,7 +156,7 @@ static void check_tasks(void)
 	uint64_t longer = 0;
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
-	await_sleep();
+	await_sleep(0);
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(tasks); i++) {
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
@@ -169,6 +171,38 @@ static void check_tasks(void)
 		"one timer", 1, (long long)read_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL)->count);
 	expect_true(
 		"woken for the first", read_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL)->count >= 1);
+	pinion_runtime_destroy(runtime);
+}
+
+/* The wake that dismisses a worker is no wake of its slot's next thread. */
+static void check_dismissed(void)
+{
+	const struct pinion_thread_pool_sizes large = {1, 1, 2};
+	const struct pinion_thread_pool_sizes small = {1, 1, 1};
+	struct pinion_config config;
+	uint32_t idle = 0;
+
+	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
+	expect_ready("create", pinion_thread_pool_create(&config, &large, &runtime) == 0);
+	for (uint32_t i = 0; i < runtime->shared.worker_count; i++) {
+		if (runtime->shared.workers[i].has_thread) {
+			await_sleep(i);
+		}
+	}
+	expect_number("smaller", 0, pinion_thread_pool_resize(runtime, &small));
+	for (uint32_t i = 0; i < runtime->shared.worker_count; i++) {
+		const struct pin_worker *worker = &runtime->shared.workers[i];
+
+		if (!worker->has_thread) {
+			expect_number("woken", 0, (long long)worker->woken_ns);
+			expect_number(
+				"stamp", 0, (long long)pin_load_relaxed_u64(&worker->notified_ns));
+			idle++;
+		}
+	}
+	expect_true("some have left", idle > 0);
+	end();
 	pinion_runtime_destroy(runtime);
 }
 
@@ -268,6 +302,7 @@ int main(void)
 
 	check_made_up();
 	check_tasks();
+	check_dismissed();
 	check_buffer();
 	scratch_enter("times_are_recorded");
 	fd = open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0600);

@@ -286,6 +286,22 @@ static void check_turns(void)
 	close(ends[1]);
 }
 
+/* Its task is a completion, as that of any other request. */
+static void check_count(void)
+{
+	struct pinion_worker_stats before;
+	struct pinion_worker_stats after;
+	struct pinion_request *request = requests_begin_transfer(
+		&waiting, PINION_OP_READ, &file, urgent_bytes, 0, URGENT_BYTES);
+
+	request->task.flags = PINION_TASK_HIGH;
+	expect_number("stats", 0, pinion_worker_get_stats(runtime, 0, &before, sizeof(before)));
+	expect_number("submit", 0, pinion_request_submit(runtime, request));
+	expect_number("read", URGENT_BYTES, (long long)requests_await(&waiting));
+	expect_number("stats", 0, pinion_worker_get_stats(runtime, 0, &after, sizeof(after)));
+	expect_number("ready", 1, (long long)(after.ready_polls - before.ready_polls));
+}
+
 /* In the page cache, so that the kernel copies it. */
 static void open_file(void)
 {
@@ -326,6 +342,7 @@ int main(void)
 	on_worker(replace_host);
 	check_bulk();
 	check_turns();
+	check_count();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
 	expect_events();
