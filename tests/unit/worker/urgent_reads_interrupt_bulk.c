@@ -74,10 +74,12 @@ static void note(char kind, uint32_t count)
 
 /* ---- the host ---- */
 
-/* Relaxed: other threads of the runtime read it as well. */
+/* The real one until it is stopped. Relaxed: other threads read it as well. */
 static uint64_t read_clock(void)
 {
-	return pin_load_relaxed_u64(&clock_ns);
+	uint64_t stopped_ns = pin_load_relaxed_u64(&clock_ns);
+
+	return stopped_ns != 0 ? stopped_ns : pinion_clock_now_ns();
 }
 
 static void advance(uint64_t elapsed_ns)
@@ -124,9 +126,24 @@ static void replace_host(struct tasks_hold *hold)
 	host = pin_host_linux;
 	host.now_ns = read_clock;
 	host.ring_enter = enter_ring;
-	pin_store_relaxed_u64(&clock_ns, pinion_clock_now_ns() + BEGIN_NS);
 	runtime->shared.host = &host;
 	runtime->shared.workers[0].ring.host = &host;
+}
+
+static void stop_clock(struct tasks_hold *hold)
+{
+	(void)hold;
+	pin_store_relaxed_u64(&clock_ns, pinion_clock_now_ns() + BEGIN_NS);
+}
+
+/* The turn in which the host is replaced goes on with the real one. */
+static void await_sleep(void)
+{
+	struct pinion_worker_info info = {.place = PINION_WORKER_RUNNING};
+
+	while (info.place == PINION_WORKER_RUNNING) {
+		expect_number("info", 0, pinion_worker_get_info(runtime, 0, &info, sizeof(info)));
+	}
 }
 
 static void on_worker(void (*prepare)(struct tasks_hold *hold))
@@ -340,6 +357,8 @@ int main(void)
 	}
 	runtime = runtimes_start(1, PINION_IO_AUTO);
 	on_worker(replace_host);
+	await_sleep();
+	on_worker(stop_clock);
 	check_bulk();
 	check_turns();
 	check_count();
