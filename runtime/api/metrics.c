@@ -8,7 +8,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 
 #include <errno.h>
 
@@ -146,7 +146,7 @@ static int read_histogram(const struct pinion_runtime *runtime, uint32_t index,
 {
 	PIN_CHECK(runtime->shared.metrics != NULL);
 	for (int i = 0; i < READ_TRIES; i++) {
-		if (pin_metrics_read_histogram(runtime->shared.metrics, index, out_histogram)) {
+		if (pin_metrics_page_read_histogram(runtime->shared.metrics, index, out_histogram)) {
 			return 0;
 		}
 		pin_cpu_relax();

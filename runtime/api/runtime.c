@@ -18,7 +18,7 @@
 #include "runtime/host/process.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"

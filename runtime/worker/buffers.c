@@ -14,9 +14,9 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/timings.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
@@ -131,8 +131,8 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 			worker, is_small ? 1 : worker->buffers.buffer_bytes, &waiter->buffer);
 
 		PIN_CHECK(rc == 0);
-		pin_timings_record(worker, pin_timing_of(PINION_TIMING_BUFFER, PINION_LANE_NORMAL),
-			worker->shared->host->now_ns() - waiter->since_ns, 1);
+		pin_metrics_record(worker, PINION_TIMING_BUFFER,
+			worker->shared->host->now_ns() - waiter->since_ns);
 		pin_worker_spawn_bound(worker, waiter->task);
 	}
 }

@@ -12,8 +12,8 @@
  * start yet never holds credit that another worker could use.
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
-#include "runtime/worker/timings.h"
 #include "runtime/worker/wake.h"
 
 enum {
@@ -593,7 +593,7 @@ static void charge_account(struct pin_worker *worker, struct pin_account *accoun
 		pin_meter_add(&account->latency_ns, took_ns);
 		pin_meter_add(&account->timed, 1);
 		pin_meter_add(&account->slow, slow_ns != 0 && took_ns > slow_ns);
-		pin_timings_note_request(worker,
+		pin_metrics_note_request(worker,
 			(uint32_t)(account->disk - worker->shared->disks.disks), request, now_ns,
 			took_ns);
 	}

@@ -12,7 +12,7 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -198,7 +198,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
-	pin_timings_note_wake(worker);
+	pin_metrics_note_wake(worker);
 	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;
 	PIN_DCHECK(elapsed_ns <= worker->now_ns); /* the turn did not begin before time 0 */
@@ -390,7 +390,7 @@ static void end_row(struct pin_worker *worker, uint32_t tasks)
 
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
-	pin_timings_note_row(worker, worker->now_ns - before_ns, tasks);
+	pin_metrics_note_row(worker, worker->now_ns - before_ns, tasks);
 }
 
 /* What it took, measured or as usual, and what it leaves for others. */
@@ -467,7 +467,7 @@ static bool run_batch(struct pin_worker *worker)
 			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
 		}
 		pin_spawn_note_time(worker);
-		pin_timings_note_row(worker, worker->now_ns - before_ns, stride);
+		pin_metrics_note_row(worker, worker->now_ns - before_ns, stride);
 		stride = next_stride(worker, worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
@@ -541,7 +541,7 @@ static bool run_bound(struct pin_worker *worker)
 	}
 	if (polls > 0) {
 		worker->now_ns = host->now_ns();
-		pin_timings_note_row(worker, worker->now_ns - start_ns, polls);
+		pin_metrics_note_row(worker, worker->now_ns - start_ns, polls);
 		learn(worker, start_ns, polls);
 	}
 	return polls > 0;

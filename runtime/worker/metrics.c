@@ -1,167 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a worker's counts: which counter each field of struct
- * pinion_worker_stats shows, and how the derived ones are computed.
+ * Reads a worker's fields and its runtime's for those who watch them.
  *
- * pinion_worker_get_stats() asks for it on any thread.
+ * The worker publishes from its loop, before it sleeps, and when it leaves, and
+ * notes times at readings of the clock; any thread may take a snapshot.
  *
- * Invariant: a source of tasks is counted before the task is run, so a derived
- * rest is too small while a task runs, and never too large.
+ * Invariant: a worker publishes between two tasks, when its counts agree with
+ * each other; so the sums in pinion_metrics(3) hold on the page.
  */
 #include "runtime/worker/metrics.h"
 #include "runtime/base/check.h"
+#include "runtime/io/request.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/worker.h"
 
-#include <pinion/file.h>
+#define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
+#define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
 
-/* A field, and the counter of struct pin_meter that it shows. */
-struct row {
-	const char *name;
-	size_t shown_at;
-	size_t kept_at;
-	bool is_derived;
-};
+/* ---- snapshots ---- */
 
-#define COUNT(shown, kept) \
-	{ \
-#shown, offsetof(struct pinion_worker_stats, shown), \
-			offsetof(struct pin_meter, kept), false \
-	}
-#define DERIVED(shown) \
-	{ \
-#shown, offsetof(struct pinion_worker_stats, shown), 0, true \
-	}
-
-static const struct row rows[] = {
-	COUNT(tasks_run, tasks_run),
-	COUNT(tasks_failed, tasks_failed),
-	COUNT(tasks_unwound, tasks_unwound),
-	COUNT(tasks_cancelled, tasks_cancelled),
-	COUNT(busy_ns, busy_ns),
-	COUNT(tasks_spawned, tasks_spawned),
-	DERIVED(spawned_local),
-	COUNT(spawned_shared, spawned_shared),
-	COUNT(spawned_on, spawned_on),
-	COUNT(spawned_timers, spawned_timers),
-	COUNT(spawns_announced, spawns_announced),
-	COUNT(lifo_polls, lifo_polls),
-	DERIVED(deque_polls),
-	COUNT(ready_polls, ready_polls),
-	COUNT(inbox_polls, inbox_polls),
-	COUNT(injector_polls, injector_takes),
-	COUNT(steal_polls, steal_polls),
-	COUNT(high_polls, high_run),
-	DERIVED(normal_polls),
-	COUNT(low_polls, low_run),
-	COUNT(injector_tasks, injector_tasks),
-	COUNT(tasks_shared, tasks_shared),
-	COUNT(tasks_laned, tasks_laned),
-	COUNT(steals, steals),
-	COUNT(tasks_stolen, tasks_stolen),
-	COUNT(searches, searches),
-	COUNT(steal_rounds, steal_rounds),
-	COUNT(spin_hits, spin_hits),
-	COUNT(floor_turns, floor_turns),
-	COUNT(aged_turns, aged_turns),
-	COUNT(assists, assists),
-	COUNT(budget_ends, budget_ends),
-	COUNT(ticks, ticks),
-	COUNT(parks_futex, parks_futex),
-	COUNT(parks_ring, parks_ring),
-	COUNT(wakes_sent, wakes_sent),
-	COUNT(wakes_saved, wakes_saved),
-	COUNT(park_timeout_found_work, park_timeout_found_work),
-	COUNT(late_wakes, late_wakes),
-	COUNT(timers_processed, timers_processed),
-	DERIVED(timers_cancelled),
-	COUNT(requests_submitted, requests_submitted),
-	COUNT(requests_completed, requests_completed),
-	COUNT(requests_cancelled, requests_cancelled),
-	COUNT(requests_timed_out, requests_timed_out),
-	COUNT(read_bytes, read_bytes),
-	COUNT(write_bytes, write_bytes),
-	COUNT(ring_enters, ring_enters),
-	COUNT(short_transfers, short_transfers),
-	COUNT(retries_interrupted, retries_interrupted),
-	COUNT(retries_again, retries_again),
-	COUNT(errors_tried_alone, errors_tried_alone),
-	COUNT(direct_refusals, direct_refusals),
-	COUNT(cached_reads, cached_reads),
-	COUNT(dontcache_reads, dontcache_reads),
-	COUNT(evicted_reads, evicted_reads),
-	COUNT(unregistered_reads, unregistered_reads),
-	COUNT(unregistered_writes, unregistered_writes),
-	COUNT(files_registered, files_registered),
-	COUNT(plain_file_transfers, plain_file_transfers),
-	COUNT(polled_transfers, polled_transfers),
-	COUNT(polled_refusals, polled_refusals),
-	COUNT(ring_commands, ring_commands),
-	COUNT(files_direct, files_by_way[PINION_WAY_DIRECT]),
-	COUNT(files_asked, files_by_way[PINION_WAY_ASKED]),
-	COUNT(files_cached, files_by_way[PINION_WAY_CACHED]),
-	COUNT(files_empty, files_by_way[PINION_WAY_EMPTY]),
-	COUNT(files_unable, files_by_way[PINION_WAY_UNABLE]),
-	COUNT(buffer_waits, buffer_waits),
-	COUNT(workers_rebound, rebinds),
-};
-
-_Static_assert(PIN_ARRAY_COUNT(rows) == PIN_METRICS_COUNTS, "a row for each field");
-
-const char *pin_metrics_count_name(uint32_t number)
-{
-	PIN_CHECK(number < PIN_METRICS_COUNTS);
-	PIN_DCHECK(rows[number].shown_at == number * sizeof(uint64_t));
-	return rows[number].name;
-}
-
-static uint64_t *field_of(struct pinion_worker_stats *stats, const struct row *row)
-{
-	return (uint64_t *)(void *)((char *)stats + row->shown_at);
-}
-
-static const struct pin_atomic_u64 *counter_of(const struct pin_meter *meter, const struct row *row)
-{
-	return (const struct pin_atomic_u64 *)(const void *)((const char *)meter + row->kept_at);
-}
-
-static uint64_t rest_of(uint64_t whole, uint64_t parts)
-{
-	return whole > parts ? whole - parts : 0;
-}
-
-/* `queued_cancelled`: tasks that were taken from a queue by a stop. */
-static void derive(struct pinion_worker_stats *stats, uint64_t queued_cancelled)
-{
-	uint64_t taken = stats->tasks_run + queued_cancelled;
-
-	stats->normal_polls = rest_of(taken, stats->high_polls + stats->low_polls);
-	stats->deque_polls = rest_of(stats->normal_polls,
-		stats->lifo_polls + stats->ready_polls + stats->inbox_polls +
-			stats->injector_polls + stats->steal_polls);
-	stats->timers_cancelled = rest_of(stats->tasks_cancelled, queued_cancelled);
-	stats->spawned_local = rest_of(stats->tasks_spawned,
-		stats->spawned_shared + stats->spawned_on + stats->spawned_timers);
-}
-
-/*
- * Ends are read before sources: a task that begins meanwhile is seen with a
- * source and without its end, like a task that runs.
- */
 void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_stats *out_stats)
 {
-	const struct pin_meter *meter = &worker->meter;
-
-	for (uint32_t i = 0; i < PIN_METRICS_COUNTS; i++) {
-		if (!rows[i].is_derived) {
-			*field_of(out_stats, &rows[i]) =
-				pin_meter_read(counter_of(meter, &rows[i]));
-		}
-	}
-	/* Taken over from outside. */
-	out_stats->requests_submitted += pin_meter_read(&meter->requests_posted);
-	derive(out_stats, pin_meter_read(&meter->queued_cancelled));
+	pin_metrics_count(&worker->meter, out_stats);
 }
-
-/* ---- state ---- */
 
 static enum pinion_worker_place place_of(const struct pin_worker *worker)
 {
@@ -180,17 +41,15 @@ static enum pinion_worker_place place_of(const struct pin_worker *worker)
 	return PINION_WORKER_RUNNING;
 }
 
-void pin_metrics_observe_own(const struct pin_worker *worker, struct pinion_worker_info *out_info)
+/* All but where it is and for how long it has been running. */
+static struct pinion_worker_info observe_own(const struct pin_worker *worker)
 {
 	const struct pin_meter *meter = &worker->meter;
-	uint64_t completed = pin_meter_read(&meter->requests_completed);
 
-	*out_info = (struct pinion_worker_info){
+	return (struct pinion_worker_info){
 		.queue_depth = pin_deque_count(&worker->deque) +
 			(pin_lifo_is_empty(&worker->lifo) ? 0 : 1),
-		.requests_in_flight = rest_of(pin_meter_read(&meter->requests_submitted) +
-				pin_meter_read(&meter->requests_posted),
-			completed),
+		.requests_in_flight = pin_metrics_in_flight(meter),
 		.look_interval = pin_meter_read(&meter->look_interval),
 		.turn_polls = pin_meter_read(&meter->turn_polls),
 		.lifo_row = pin_load_relaxed_u32(&worker->lifo_row),
@@ -203,11 +62,242 @@ void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_i
 	uint64_t clock_ns = pin_meter_read(&worker->meter.clock_ns);
 	uint64_t now_ns = worker->shared->host->now_ns();
 
-	pin_metrics_observe_own(worker, out_info);
+	*out_info = observe_own(worker);
 	out_info->place = place_of(worker);
 	if (out_info->place == PINION_WORKER_RUNNING) {
-		out_info->running_ns = clock_ns == 0 ? 0 : rest_of(now_ns, clock_ns);
+		out_info->running_ns = clock_ns != 0 && now_ns > clock_ns ? now_ns - clock_ns : 0;
 	} else if (out_info->place != PINION_WORKER_ABSENT) {
 		out_info->park_until_ns = pin_meter_read(&worker->meter.park_until_ns);
 	}
+}
+
+/* ---- the page ---- */
+
+int pin_metrics_start(struct pin_shared *shared)
+{
+	struct pin_page_setup setup = {
+		.host = shared->host,
+		.log = &shared->log,
+		.worker_count = shared->worker_count,
+		.is_shared = shared->tuning.metrics_page != 0,
+		.path = shared->tuning.metrics_file,
+	};
+	int rc = pin_metrics_page_create(&setup, &shared->metrics);
+
+	if (rc < 0) {
+		return rc;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_metrics_page_join(shared->metrics, i, &shared->workers[i].observed);
+	}
+	shared->tuning.metrics_file = NULL; /* the caller's, and no longer needed */
+	return 0;
+}
+
+void pin_metrics_stop(struct pin_shared *shared)
+{
+	pin_metrics_page_destroy(shared->metrics, shared->host);
+	shared->metrics = NULL;
+}
+
+static void publish_slot(const struct pin_worker *worker)
+{
+	struct pin_shown_worker shown;
+
+	if (worker->observed.slot == NULL) {
+		return;
+	}
+	pin_metrics_collect(worker, &shown.stats);
+	shown.info = observe_own(worker);
+	shown.clock_ns = pin_meter_read(&worker->meter.clock_ns);
+	pin_metrics_page_write_slot(&worker->observed, &shown, worker->now_ns);
+}
+
+static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
+{
+	uint64_t posted = 0;
+	uint64_t searching = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		posted += pin_meter_read(&shared->workers[i].meter.requests_posted);
+	}
+	/* Relaxed, from here on: figures. */
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		searching += pin_load_relaxed_u32(&shared->classes[i].searching);
+	}
+	return (struct pin_shown_runtime){
+		.spawned_outside = pin_gate_admitted(&shared->gate) - posted,
+		.spawns_refused = pin_load_relaxed_u64(&shared->queue_limit.refused),
+		.watchdog_found_work = pin_load_relaxed_u64(&shared->watchdog_found_work),
+		.cq_stalls = pin_meter_read(&shared->stalls.ring_count),
+		.cq_stall_ns = pin_meter_read(&shared->stalls.ring_ns),
+		.injector_depth = pin_load_relaxed_u64(&shared->injector.length),
+		.high_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_HIGH]),
+		.low_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]),
+		.searching = searching,
+		.device_count = pin_load_acquire_u32(&shared->disks.count), /* [DISK-1] */
+	};
+}
+
+static struct pin_shown_device observe_device(const struct pin_shared *shared, uint32_t index)
+{
+	const struct pin_disk *disk = &shared->disks.disks[index];
+	struct pin_disk_sums sums = pin_device_queue_sums(shared, disk);
+
+	return (struct pin_shown_device){
+		.device = disk->device,
+		.depth_count = pin_credit_count(pin_load_relaxed_u64(&disk->credit.limit)),
+		.taken_count = pin_credit_count(pin_load_relaxed_u64(&disk->credit.taken)),
+		.requests = sums.requests,
+		.bytes = sums.bytes,
+		.waited = sums.waited,
+		.throttled = sums.throttled,
+		.throttled_ns = sums.throttled_ns,
+		.latency_sum_ns = sums.latency_ns,
+		.timed = sums.timed,
+		.slow = sums.slow,
+	};
+}
+
+/* By the holder of the lock. */
+static void publish_runtime(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	struct pin_shown_runtime shown = observe_runtime(shared);
+	struct pin_shown_device devices[PIN_TIMED_DEVICES];
+
+	for (uint32_t i = 0; i < shown.device_count && i < PIN_TIMED_DEVICES; i++) {
+		devices[i] = observe_device(shared, i);
+	}
+	pin_metrics_page_write_runtime(
+		shared->metrics, &shown, devices, worker->observed.timings, worker->now_ns);
+}
+
+PIN_APART void pin_metrics_publish(struct pin_worker *worker)
+{
+	struct pin_metrics *metrics = worker->shared->metrics;
+
+	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
+	worker->observed.publish_ns = worker->now_ns + PUBLISH_NS;
+	publish_slot(worker);
+	if (pin_lock_try(&metrics->lock)) {
+		publish_runtime(worker);
+		pin_lock_release(&metrics->lock, worker->shared->host);
+	}
+}
+
+void pin_metrics_publish_last(struct pin_worker *worker)
+{
+	struct pin_metrics *metrics = worker->shared->metrics;
+
+	if (metrics == NULL) {
+		return;
+	}
+	worker->now_ns = worker->shared->host->now_ns();
+	publish_slot(worker);
+	pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
+	pin_lock_acquire(&metrics->lock, worker->shared->host);
+	publish_runtime(worker);
+	pin_lock_release(&metrics->lock, worker->shared->host);
+}
+
+void pin_metrics_park(struct pin_worker *worker)
+{
+	if (worker->observed.publish_ns == PIN_NO_DEADLINE) {
+		return;
+	}
+	/* Before it may be woken: a stamp of an earlier sleep is void. */
+	pin_store_relaxed_u64(&worker->notified_ns, 0);
+	if (worker->now_ns + PUBLISH_NS >= worker->observed.publish_ns + PARK_PUBLISH_NS) {
+		pin_metrics_publish(worker);
+	}
+}
+
+/* ---- times ---- */
+
+PIN_APART void pin_metrics_note_row_slowly(
+	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+{
+	const struct pin_deque *deque = &worker->deque;
+	/* Relaxed, all: its own. */
+	struct pin_row row = {
+		.elapsed_ns = elapsed_ns,
+		.now_ns = worker->now_ns,
+		.usual_ns = pin_queue_interval_average_ns(&worker->queue_interval),
+		.runs = pin_load_relaxed_u64(&worker->meter.tasks_run),
+		.tasks = tasks,
+		.lane = pin_load_relaxed_u32(&worker->running_lane) % PIN_LANES,
+		.first = pin_load_relaxed_u32(&deque->own_first),
+		.tail = pin_load_relaxed_u32(&deque->tail),
+		.is_in_order = deque->order == PIN_DEQUE_FIFO && !deque->takes_newest,
+	};
+
+	PIN_DCHECK(pin_worker_is_current(worker));
+	pin_timings_note_row(&worker->observed, &row);
+}
+
+/* Its task's lane, else that of the task that has submitted it. */
+static uint32_t lane_of(const struct pin_worker *worker, struct pinion_request *request)
+{
+	const struct pin_request *private = pin_request_of(request);
+
+	if ((request->task.flags & PIN_TASK_LANES) != 0) {
+		return pin_task_lane(&request->task);
+	}
+	if (private->cost.is_urgent) {
+		return PINION_LANE_HIGH;
+	}
+	return private->lane_priority != 0 &&
+			private->lane_priority == worker->shared->io_priorities[PINION_LANE_LOW]
+		? PINION_LANE_LOW
+		: PINION_LANE_NORMAL;
+}
+
+static void record_in_lane(struct pin_worker *worker, enum pinion_timing timing,
+	struct pinion_request *request, uint64_t value_ns)
+{
+	pin_timings_record(worker->observed.timings,
+		pin_timing_of(timing, lane_of(worker, request)), value_ns, 1);
+}
+
+/* In place of the task's `run`: records when it is entered. */
+static int run_ready(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+	struct pin_worker *worker = pin_worker_current();
+
+	PIN_DCHECK(private->run != NULL && private->run != run_ready);
+	task->run = private->run;
+	record_in_lane(worker, PINION_TIMING_READY, request,
+		worker->shared->host->now_ns() - private->cost.started_ns);
+	pin_running_enter(worker, (pin_fault_fn)task->run);
+	return task->run(task);
+}
+
+void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
+	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	/* Where rings are shared its task may be entered elsewhere. */
+	if (worker->observed.timings == NULL || worker->shares_ring) {
+		return;
+	}
+	record_in_lane(worker, PINION_TIMING_REQUEST, request, took_ns);
+	if (device_index < PIN_TIMED_DEVICES) {
+		pin_timings_record(worker->observed.timings, PIN_TIMINGS_OF_DEVICES + device_index,
+			took_ns, 1);
+	}
+	PIN_DCHECK(request->task.run != run_ready);
+	private->cost.started_ns = now_ns;
+	private->run = request->task.run;
+	request->task.run = run_ready;
+}
+
+PIN_APART void pin_metrics_note_wake_slowly(struct pin_worker *worker)
+{
+	bool is_late = pin_timings_note_wake(&worker->observed, worker->now_ns);
+
+	pin_meter_add(&worker->meter.late_wakes, is_late ? 1 : 0);
 }

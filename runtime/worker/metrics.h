@@ -1,38 +1,114 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker's counters come to: the counts as users see them, with those
- * that are derived from others, in one table.
+ * The counts, the state and the times of a worker, taken from its fields and
+ * handed to observe/, which shows them: in snapshots, in histograms, and on the
+ * metrics page (observe/metrics_page.h).
  *
- * A counter that most tasks would have to write is derived from others: a task
- * that comes from no other source came from the worker's own queue. So the
- * common way of a task pays nothing for it.
- *
- * Any thread; the worker itself where it is said.
+ * On the worker, unless said otherwise.
  */
 #ifndef PIN_WORKER_METRICS_H
 #define PIN_WORKER_METRICS_H
 
+#include "runtime/base/check.h"
+#include "runtime/worker/metrics_page.h"
 #include "runtime/worker/state.h"
 
-#include <pinion/metrics.h>
-
-enum {
-	/* Fields of struct pinion_worker_stats. */
-	PIN_METRICS_COUNTS = sizeof(struct pinion_worker_stats) / sizeof(uint64_t),
-};
-
-/* A name of struct pinion_worker_stats, in the order of the fields. */
-const char *pin_metrics_count_name(uint32_t number);
+/* ---- snapshots ---- */
 
 /*
- * The worker's counts of now. On the worker between two tasks they agree with
- * each other; else those that are derived may be too small.
+ * The worker's counts of now. Between two tasks of the worker they agree with
+ * each other; else those that are derived may be too small. Any thread.
  */
 void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_stats *out_stats);
 
-/* The same, but where the worker is and for how long it has been running. */
-void pin_metrics_observe_own(const struct pin_worker *worker, struct pinion_worker_info *out_info);
-
+/* Where the worker is and for how long it has been running. Any thread. */
 void pin_metrics_observe(const struct pin_worker *worker, struct pinion_worker_info *out_info);
+
+/* ---- the page ---- */
+
+/*
+ * Before any worker starts, by the runtime's creator. -ENOMEM. A page that
+ * others cannot see is no error: the log says why.
+ */
+int pin_metrics_start(struct pin_shared *shared);
+
+/* When all workers are gone. Any thread. */
+void pin_metrics_stop(struct pin_shared *shared);
+
+/* Copies the worker's counts, and moves its times. */
+void pin_metrics_publish(struct pin_worker *worker);
+
+/* The last time, when it leaves its runtime; then waits for the lock. */
+void pin_metrics_publish_last(struct pin_worker *worker);
+
+static inline bool pin_metrics_is_due(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->now_ns >= worker->observed.publish_ns);
+}
+
+/* About to sleep: publishes, unless it has done so within a millisecond. */
+void pin_metrics_park(struct pin_worker *worker);
+
+/* It falls asleep, or has got up. */
+static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
+{
+	pin_metrics_page_set_place(&worker->observed, place);
+}
+
+/* ---- times ---- */
+
+/* A time of no lane. Where nothing is set up it does nothing. */
+static inline void pin_metrics_record(
+	struct pin_worker *worker, enum pinion_timing timing, uint64_t value_ns)
+{
+	PIN_DCHECK(pin_worker_is_current(worker));
+	pin_timings_record(
+		worker->observed.timings, pin_timing_of(timing, PINION_LANE_NORMAL), value_ns, 1);
+}
+
+/* A row of tasks that took so long together, up to the worker's `now_ns`. */
+void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
+
+static inline void pin_metrics_note_row(
+	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+{
+	if (pin_timings_is_due(&worker->observed, elapsed_ns, tasks)) {
+		pin_metrics_note_row_slowly(worker, elapsed_ns, tasks);
+	}
+}
+
+/*
+ * A read or write that took so long in the device, whose index is given, and is
+ * about to be handed over: its task records when it is entered.
+ */
+void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
+	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns);
+
+/* A waker, before it ends the sleep of `target`. Any thread. */
+static inline void pin_metrics_stamp_wake(struct pin_worker *target)
+{
+	if (target->observed.timings != NULL) {
+		/* Relaxed: a figure. */
+		pin_store_relaxed_u64(&target->notified_ns, target->shared->host->now_ns());
+	}
+}
+
+static inline void pin_metrics_end_park(struct pin_worker *worker)
+{
+	if (worker->observed.timings != NULL) {
+		worker->observed.woken_ns = pin_load_relaxed_u64(&worker->notified_ns);
+		pin_store_relaxed_u64(&worker->notified_ns, 0);
+	}
+}
+
+void pin_metrics_note_wake_slowly(struct pin_worker *worker);
+
+/* The clock was read for a turn. */
+static inline void pin_metrics_note_wake(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(worker->observed.woken_ns != 0)) {
+		pin_metrics_note_wake_slowly(worker);
+	}
+}
 
 #endif

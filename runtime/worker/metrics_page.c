@@ -12,16 +12,12 @@
 #include "runtime/worker/metrics_page.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/worker/request.h"
-#include "runtime/worker/wake.h"
+#include "runtime/queue/seqlock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
-#define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
 
 /* ---- values ---- */
 
@@ -101,6 +97,8 @@ enum {
 	SLOTS_MAX = (PIN_PAGE_BYTES_MAX / sizeof(uint64_t) - SLOTS_AT) / SLOT_WORDS,
 };
 
+_Static_assert(sizeof(struct pin_shown_runtime) == RUNTIME_VALUES * 8, "a row for each");
+_Static_assert(sizeof(struct pin_shown_device) == DEVICE_VALUES * 8, "a row for each");
 _Static_assert(SLOTS_MAX >= 64, "the page has room for the workers of most machines");
 
 /* ---- the table ---- */
@@ -173,12 +171,12 @@ static struct pin_page_field *write_histograms(struct pin_page_field *field)
 	return field + 1;
 }
 
-uint32_t pin_metrics_field_count(void)
+uint32_t pin_metrics_page_field_count(void)
 {
 	return FIELDS;
 }
 
-void pin_metrics_write_fields(struct pin_page_field *fields)
+void pin_metrics_page_write_fields(struct pin_page_field *fields)
 {
 	static const struct value published = {"published_ns", "ns", PIN_PAGE_GAUGE};
 	struct pin_page_field *field = write_worker_fields(fields);
@@ -206,7 +204,7 @@ static struct pin_page_header *header_of(const struct pin_metrics *metrics)
 	return (struct pin_page_header *)(void *)metrics->words;
 }
 
-static void write_header(const struct pin_shared *shared, struct pin_metrics *metrics)
+static void write_header(const struct pin_host *host, struct pin_metrics *metrics)
 {
 	struct pin_page_header *header = header_of(metrics);
 
@@ -221,49 +219,34 @@ static void write_header(const struct pin_shared *shared, struct pin_metrics *me
 	header->slots_at = SLOTS_AT;
 	header->slot_words = SLOT_WORDS;
 	header->slot_count = metrics->slot_count;
-	header->worker_count = shared->worker_count;
+	header->worker_count = metrics->worker_count;
 	header->pid = (uint64_t)getpid();
 	header->process_start = pin_process_start(0);
-	header->created_ns = shared->host->now_ns();
+	header->created_ns = host->now_ns();
 	header->created_unix_ns = pin_unix_now_ns();
 	pin_boot_id_read(header->boot_id);
 	snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
 	snprintf(header->library, sizeof(header->library), "%s", PINION_VERSION_STRING);
 	pin_store_relaxed_u64(&header->state, PIN_PAGE_LIVES);
-	pin_metrics_write_fields(
+	pin_metrics_page_write_fields(
 		(struct pin_page_field *)(void *)((char *)metrics->words + FIELDS_AT * 8));
 }
 
-/* The workers' shares of it. */
-static void hand_out(struct pin_shared *shared, struct pin_metrics *metrics)
-{
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		struct pin_worker *worker = &shared->workers[i];
-
-		worker->timings = &metrics->timings[i];
-		worker->publish_ns = 0;
-		if (i < metrics->slot_count) {
-			worker->slot = metrics->words + metrics->slots_at + (size_t)i * SLOT_WORDS;
-			pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
-		}
-	}
-}
-
 static void tell_unshown(
-	const struct pin_shared *shared, const char *path, const char *call, int error)
+	const struct pin_log *log, const char *path, const char *call, int error)
 {
 	if (path != NULL && error == -EEXIST) {
-		pin_log(&shared->log, PINION_LOG_WARN,
+		pin_log(log, PINION_LOG_WARN,
 			"metrics_file %s is not there: something else than a metrics page has that "
 			"name, and is left as it is",
 			path);
 	} else if (path != NULL) {
-		pin_log(&shared->log, PINION_LOG_WARN,
+		pin_log(log, PINION_LOG_WARN,
 			"metrics_file %s is not there: %s: %s; choose a folder that this user may "
 			"write to, with room for 256 KiB",
 			path, call, strerror(-error));
 	} else {
-		pin_log(&shared->log, PINION_LOG_INFO,
+		pin_log(log, PINION_LOG_INFO,
 			"no other process can read this runtime's metrics: %s: %s; "
 			"PINION_METRICS_PAGE=0 asks for no such page",
 			call, strerror(-error));
@@ -271,9 +254,9 @@ static void tell_unshown(
 }
 
 /* Memory that others see, or NULL. */
-static struct pin_atomic_u64 *map_shared(struct pin_shared *shared, struct pin_metrics *metrics)
+static struct pin_atomic_u64 *map_shared(
+	const struct pin_page_setup *setup, struct pin_metrics *metrics)
 {
-	const char *path = shared->tuning.metrics_file;
 	const uint64_t magic = PIN_PAGE_MAGIC;
 	char mark[PIN_SHARED_PAGE_MARK];
 	const char *call = "";
@@ -281,84 +264,107 @@ static struct pin_atomic_u64 *map_shared(struct pin_shared *shared, struct pin_m
 
 	_Static_assert(sizeof(mark) == sizeof(magic), "a page begins with it");
 	memcpy(mark, &magic, sizeof(mark));
-	if (shared->tuning.metrics_page == 0) {
+	if (!setup->is_shared) {
 		return NULL;
 	}
-	rc = pin_shared_page_create(&metrics->page, metrics->word_count * 8, path, mark, &call);
-	if (rc == 0 && shared->host->fd_is_scarce(metrics->page.fd)) {
+	rc = pin_shared_page_create(
+		&metrics->page, metrics->word_count * 8, setup->path, mark, &call);
+	if (rc == 0 && setup->host->fd_is_scarce(metrics->page.fd)) {
 		pin_shared_page_destroy(&metrics->page);
 		rc = -EMFILE;
 	}
 	if (rc < 0) {
-		tell_unshown(shared, path, call, rc);
+		tell_unshown(setup->log, setup->path, call, rc);
 		return NULL;
 	}
 	return metrics->page.memory;
 }
 
 /* The page is whole; from here on it is only written by workers. */
-static void show(struct pin_shared *shared, struct pin_metrics *metrics)
+static void show(const struct pin_page_setup *setup, struct pin_metrics *metrics)
 {
-	const char *path = shared->tuning.metrics_file;
 	const char *call = "";
-	int rc = pin_shared_page_show(&metrics->page, path, &call);
+	int rc = pin_shared_page_show(&metrics->page, setup->path, &call);
 
 	if (rc < 0) {
-		tell_unshown(shared, path, call, rc);
+		tell_unshown(setup->log, setup->path, call, rc);
 	}
 }
 
 /* Everything but the words, which do not move any more. */
-static int allocate(struct pin_shared *shared, struct pin_metrics *metrics)
+static int allocate(const struct pin_page_setup *setup, struct pin_metrics *metrics)
 {
 	metrics->timings = pin_heap_zeroed(
-		shared->host, PIN_HEAP_ALIGN, shared->worker_count, sizeof(*metrics->timings));
+		setup->host, PIN_HEAP_ALIGN, setup->worker_count, sizeof(*metrics->timings));
 	if (metrics->timings == NULL) {
 		return -ENOMEM;
 	}
-	metrics->words = map_shared(shared, metrics);
+	metrics->words = map_shared(setup, metrics);
 	if (metrics->words == NULL) {
 		metrics->words =
-			pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, metrics->word_count, 8);
+			pin_heap_zeroed(setup->host, PIN_HEAP_ALIGN, metrics->word_count, 8);
 	}
 	return metrics->words == NULL ? -ENOMEM : 0;
 }
 
-int pin_metrics_start(struct pin_shared *shared)
+static void lay_out(struct pin_metrics *metrics, uint32_t worker_count)
 {
-	struct pin_metrics *metrics =
-		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
-
-	if (metrics == NULL) {
-		return -ENOMEM;
-	}
-	shared->metrics = metrics;
+	metrics->worker_count = worker_count;
 	metrics->runtime_at = RUNTIME_AT;
 	metrics->slots_at = SLOTS_AT;
-	metrics->slot_count = pin_min_u32(shared->worker_count, SLOTS_MAX);
+	metrics->slot_count = pin_min_u32(worker_count, SLOTS_MAX);
 	metrics->word_count =
 		pin_round_up(
 			(SLOTS_AT + (size_t)metrics->slot_count * SLOT_WORDS) * 8, PIN_PAGE_BYTES) /
 		8;
 	PIN_CHECK(metrics->word_count * 8 <= PIN_PAGE_BYTES_MAX);
 	metrics->page.fd = -1;
-	if (allocate(shared, metrics) < 0) {
+}
+
+static struct pin_atomic_u64 *slot_of(struct pin_metrics *metrics, uint32_t index)
+{
+	PIN_DCHECK(index < metrics->slot_count);
+	return metrics->words + metrics->slots_at + (size_t)index * SLOT_WORDS;
+}
+
+int pin_metrics_page_create(const struct pin_page_setup *setup, struct pin_metrics **out_metrics)
+{
+	struct pin_metrics *metrics =
+		pin_heap_zeroed(setup->host, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
+
+	if (metrics == NULL) {
 		return -ENOMEM;
 	}
-	write_header(shared, metrics);
-	hand_out(shared, metrics);
+	lay_out(metrics, setup->worker_count);
+	if (allocate(setup, metrics) < 0) {
+		pin_metrics_page_destroy(metrics, setup->host);
+		return -ENOMEM;
+	}
+	write_header(setup->host, metrics);
+	for (uint32_t i = 0; i < metrics->slot_count; i++) {
+		pin_store_relaxed_u64(&slot_of(metrics, i)[PIN_SLOT_PLACE], PINION_WORKER_ABSENT);
+	}
 	pin_store_release_u64(&header_of(metrics)->magic, PIN_PAGE_MAGIC);
 	if (metrics->page.memory != NULL) {
-		show(shared, metrics);
+		show(setup, metrics);
 	}
-	shared->tuning.metrics_file = NULL; /* the caller's, and no longer needed */
+	*out_metrics = metrics;
 	return 0;
 }
 
-void pin_metrics_stop(struct pin_shared *shared)
+void pin_metrics_page_join(
+	struct pin_metrics *metrics, uint32_t worker_index, struct pin_observed *out_observed)
 {
-	struct pin_metrics *metrics = shared->metrics;
+	PIN_DCHECK(worker_index < metrics->worker_count);
+	out_observed->timings = &metrics->timings[worker_index];
+	out_observed->publish_ns = 0;
+	if (worker_index < metrics->slot_count) {
+		out_observed->slot = slot_of(metrics, worker_index);
+	}
+}
 
+void pin_metrics_page_destroy(struct pin_metrics *metrics, const struct pin_host *host)
+{
 	if (metrics == NULL) {
 		return;
 	}
@@ -366,14 +372,12 @@ void pin_metrics_stop(struct pin_shared *shared)
 		pin_store_release_u64(&header_of(metrics)->state, PIN_PAGE_ENDED);
 	}
 	if (metrics->page.memory == NULL) {
-		pin_heap_release(
-			shared->host, metrics->words, PIN_HEAP_ALIGN, metrics->word_count, 8);
+		pin_heap_release(host, metrics->words, PIN_HEAP_ALIGN, metrics->word_count, 8);
 	}
 	pin_shared_page_destroy(&metrics->page);
-	pin_heap_release(shared->host, metrics->timings, PIN_HEAP_ALIGN, shared->worker_count,
+	pin_heap_release(host, metrics->timings, PIN_HEAP_ALIGN, metrics->worker_count,
 		sizeof(*metrics->timings));
-	pin_heap_release(shared->host, metrics, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
-	shared->metrics = NULL;
+	pin_heap_release(host, metrics, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
 }
 
 /* ---- publishing ---- */
@@ -385,140 +389,52 @@ static void copy(struct pin_atomic_u64 *words, const uint64_t *values, uint32_t 
 	}
 }
 
-static void publish_slot(struct pin_worker *worker)
+void pin_metrics_page_write_slot(
+	const struct pin_observed *observed, const struct pin_shown_worker *shown, uint64_t now_ns)
 {
-	struct pin_atomic_u64 *slot = worker->slot;
-	struct pinion_worker_stats stats;
-	struct pinion_worker_info info;
-	uint64_t values[INFO_VALUES];
+	struct pin_atomic_u64 *slot = observed->slot;
+	const uint64_t gauges[] = {
+		shown->info.queue_depth,
+		shown->info.requests_in_flight,
+		shown->info.look_interval,
+		shown->info.turn_polls,
+		shown->info.lifo_row,
+		shown->clock_ns,
+	};
 
-	pin_metrics_collect(worker, &stats);
-	pin_metrics_observe_own(worker, &info);
-	values[0] = info.queue_depth;
-	values[1] = info.requests_in_flight;
-	values[2] = info.look_interval;
-	values[3] = info.turn_polls;
-	values[4] = info.lifo_row;
-	values[5] = pin_meter_read(&worker->meter.clock_ns);
+	_Static_assert(PIN_ARRAY_COUNT(gauges) == INFO_VALUES, "a row for each");
+	if (slot == NULL) {
+		return;
+	}
 	pin_seqlock_begin(&slot[PIN_SLOT_SEQUENCE]);
-	pin_store_relaxed_u64(&slot[PIN_SLOT_PUBLISHED], worker->now_ns);
-	copy(&slot[PIN_SLOT_COUNTS], (const uint64_t *)(const void *)&stats, PIN_METRICS_COUNTS);
-	copy(&slot[PIN_SLOT_COUNTS + PIN_METRICS_COUNTS], values, INFO_VALUES);
+	pin_store_relaxed_u64(&slot[PIN_SLOT_PUBLISHED], now_ns);
+	copy(&slot[PIN_SLOT_COUNTS], (const uint64_t *)(const void *)&shown->stats,
+		PIN_METRICS_COUNTS);
+	copy(&slot[PIN_SLOT_COUNTS + PIN_METRICS_COUNTS], gauges, INFO_VALUES);
 	pin_seqlock_end(&slot[PIN_SLOT_SEQUENCE]);
 }
 
-static void collect_runtime(const struct pin_shared *shared, uint64_t *values)
+void pin_metrics_page_write_runtime(struct pin_metrics *metrics,
+	const struct pin_shown_runtime *runtime, const struct pin_shown_device *devices,
+	struct pin_timings *gathered, uint64_t now_ns)
 {
-	uint64_t posted = 0;
-	uint64_t searching = 0;
+	struct pin_atomic_u64 *part = metrics->words + metrics->runtime_at;
+	uint64_t device_count = runtime->device_count;
 
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		posted += pin_meter_read(&shared->workers[i].meter.requests_posted);
-	}
-	/* Relaxed, from here on: figures. */
-	for (uint32_t i = 0; i < shared->class_count; i++) {
-		searching += pin_load_relaxed_u32(&shared->classes[i].searching);
-	}
-	values[0] = pin_gate_admitted(&shared->gate) - posted;
-	values[1] = pin_load_relaxed_u64(&shared->queue_limit.refused);
-	values[2] = pin_load_relaxed_u64(&shared->watchdog_found_work);
-	values[3] = pin_meter_read(&shared->stalls.ring_count);
-	values[4] = pin_meter_read(&shared->stalls.ring_ns);
-	values[5] = pin_load_relaxed_u64(&shared->injector.length);
-	values[6] = pin_lane_queue_depth(&shared->lanes[PINION_LANE_HIGH]);
-	values[7] = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]);
-	values[8] = searching;
-	values[9] = pin_load_acquire_u32(&shared->disks.count); /* [DISK-1] */
-}
-
-static void collect_device(const struct pin_shared *shared, uint32_t index, uint64_t *values)
-{
-	const struct pin_disk *disk = &shared->disks.disks[index];
-	struct pin_disk_sums sums = pin_device_queue_sums(shared, disk);
-
-	values[0] = disk->device;
-	values[1] = pin_credit_count(pin_load_relaxed_u64(&disk->credit.limit));
-	values[2] = pin_credit_count(pin_load_relaxed_u64(&disk->credit.taken));
-	values[3] = sums.requests;
-	values[4] = sums.bytes;
-	values[5] = sums.waited;
-	values[6] = sums.throttled;
-	values[7] = sums.throttled_ns;
-	values[8] = sums.latency_ns;
-	values[9] = sums.timed;
-	values[10] = sums.slow;
-}
-
-/* By the holder of the lock. */
-static void publish_runtime(struct pin_worker *worker)
-{
-	const struct pin_shared *shared = worker->shared;
-	struct pin_atomic_u64 *part = shared->metrics->words + shared->metrics->runtime_at;
-	uint64_t values[RUNTIME_VALUES];
-	uint64_t devices[PIN_TIMED_DEVICES][DEVICE_VALUES] = {0};
-	uint32_t device_count;
-
-	collect_runtime(shared, values);
-	device_count = pin_min_u32((uint32_t)values[9], PIN_TIMED_DEVICES);
-	for (uint32_t i = 0; i < device_count; i++) {
-		collect_device(shared, i, devices[i]);
-	}
 	pin_seqlock_begin(&part[RUNTIME_SEQUENCE]);
-	pin_store_relaxed_u64(&part[RUNTIME_PUBLISHED], worker->now_ns);
-	copy(&part[RUNTIME_FIRST], values, RUNTIME_VALUES);
-	for (uint32_t i = 0; i < device_count; i++) {
-		copy(&part[DEVICES_AT + i * DEVICE_VALUES], devices[i], DEVICE_VALUES);
+	pin_store_relaxed_u64(&part[RUNTIME_PUBLISHED], now_ns);
+	copy(&part[RUNTIME_FIRST], (const uint64_t *)(const void *)runtime, RUNTIME_VALUES);
+	for (uint32_t i = 0; i < device_count && i < PIN_TIMED_DEVICES; i++) {
+		copy(&part[DEVICES_AT + i * DEVICE_VALUES],
+			(const uint64_t *)(const void *)&devices[i], DEVICE_VALUES);
 	}
-	pin_timings_move(worker, &part[TIMINGS_AT]);
+	pin_timings_move(gathered, &part[TIMINGS_AT]);
 	pin_seqlock_end(&part[RUNTIME_SEQUENCE]);
-}
-
-PIN_APART void pin_metrics_publish(struct pin_worker *worker)
-{
-	struct pin_metrics *metrics = worker->shared->metrics;
-
-	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
-	worker->publish_ns = worker->now_ns + PUBLISH_NS;
-	if (worker->slot != NULL) {
-		publish_slot(worker);
-	}
-	if (pin_lock_try(&metrics->lock)) {
-		publish_runtime(worker);
-		pin_lock_release(&metrics->lock, worker->shared->host);
-	}
-}
-
-void pin_metrics_publish_last(struct pin_worker *worker)
-{
-	struct pin_metrics *metrics = worker->shared->metrics;
-
-	if (metrics == NULL) {
-		return;
-	}
-	worker->now_ns = worker->shared->host->now_ns();
-	if (worker->slot != NULL) {
-		publish_slot(worker);
-	}
-	pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
-	pin_lock_acquire(&metrics->lock, worker->shared->host);
-	publish_runtime(worker);
-	pin_lock_release(&metrics->lock, worker->shared->host);
-}
-
-void pin_metrics_park(struct pin_worker *worker)
-{
-	if (worker->publish_ns == PIN_NO_DEADLINE) {
-		return;
-	}
-	pin_timings_begin_park(worker);
-	if (worker->now_ns + PUBLISH_NS >= worker->publish_ns + PARK_PUBLISH_NS) {
-		pin_metrics_publish(worker);
-	}
 }
 
 /* ---- reading ---- */
 
-bool pin_metrics_read_histogram(
+bool pin_metrics_page_read_histogram(
 	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram)
 {
 	size_t at = metrics->runtime_at;

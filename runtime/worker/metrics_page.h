@@ -20,14 +20,16 @@
  * Readers find values by their names in the table, so that old readers read
  * newer pages: pinion-metrics(5) has the format.
  *
- * On the worker, unless said otherwise.
+ * Values come in the structs below: the page knows no worker. On the worker,
+ * unless said otherwise.
  */
 #ifndef PIN_WORKER_METRICS_PAGE_H
 #define PIN_WORKER_METRICS_PAGE_H
 
+#include "runtime/base/log.h"
 #include "runtime/host/host.h"
 #include "runtime/host/shared_page.h"
-#include "runtime/worker/metrics.h"
+#include "runtime/worker/counts.h"
 #include "runtime/worker/timings.h"
 
 enum {
@@ -111,46 +113,95 @@ struct pin_metrics {
 	size_t runtime_at;
 	size_t slots_at;
 	uint32_t slot_count;
+	uint32_t worker_count;
+};
+
+/* Of a new page. */
+struct pin_page_setup {
+	const struct pin_host *host;
+	const struct pin_log *log;
+	uint32_t worker_count;
+	bool is_shared;	  /* with other processes */
+	const char *path; /* of the file that is to show it, or NULL */
+};
+
+/* What a slot shows beside its time. */
+struct pin_shown_worker {
+	struct pinion_worker_stats stats;
+	struct pinion_worker_info info;
+	uint64_t clock_ns;
+};
+
+/* Of a runtime; in the order of their rows in the table. */
+struct pin_shown_runtime {
+	uint64_t spawned_outside;
+	uint64_t spawns_refused;
+	uint64_t watchdog_found_work;
+	uint64_t cq_stalls;
+	uint64_t cq_stall_ns;
+	uint64_t injector_depth;
+	uint64_t high_depth;
+	uint64_t low_depth;
+	uint64_t searching;
+	uint64_t device_count; /* of all, also of those that are not shown */
+};
+
+/* Of a device; in the order of their rows in the table. */
+struct pin_shown_device {
+	uint64_t device;
+	uint64_t depth_count;
+	uint64_t taken_count;
+	uint64_t requests;
+	uint64_t bytes;
+	uint64_t waited;
+	uint64_t throttled;
+	uint64_t throttled_ns;
+	uint64_t latency_sum_ns;
+	uint64_t timed;
+	uint64_t slow;
 };
 
 /*
- * Before any worker starts, by the runtime's creator. -ENOMEM. A page that
- * others cannot see is no error: the log says why.
+ * Before any worker starts, by the runtime's creator. -ENOMEM, and nothing is
+ * to be destroyed. A page that others cannot see is no error: the log says why.
  */
-int pin_metrics_start(struct pin_shared *shared);
+int pin_metrics_page_create(const struct pin_page_setup *setup, struct pin_metrics **out_metrics);
 
-/* When all workers are gone. Any thread. */
-void pin_metrics_stop(struct pin_shared *shared);
+/* The share of one worker. */
+void pin_metrics_page_join(
+	struct pin_metrics *metrics, uint32_t worker_index, struct pin_observed *out_observed);
 
-/* Copies the worker's counts, and moves its times. */
-void pin_metrics_publish(struct pin_worker *worker);
+/* When all workers are gone; NULL does nothing. Any thread. */
+void pin_metrics_page_destroy(struct pin_metrics *metrics, const struct pin_host *host);
 
-/* The last time, when it leaves its runtime; then waits for the lock. */
-void pin_metrics_publish_last(struct pin_worker *worker);
+/* A worker's values into its slot, if it has one. */
+void pin_metrics_page_write_slot(
+	const struct pin_observed *observed, const struct pin_shown_worker *shown, uint64_t now_ns);
 
-static inline bool pin_metrics_is_due(const struct pin_worker *worker)
+/*
+ * The runtime's values, those of its first devices, and the times that the
+ * worker has gathered. By the holder of the lock.
+ */
+void pin_metrics_page_write_runtime(struct pin_metrics *metrics,
+	const struct pin_shown_runtime *runtime, const struct pin_shown_device *devices,
+	struct pin_timings *gathered, uint64_t now_ns);
+
+/* Where the worker is: it falls asleep, or has got up. */
+static inline void pin_metrics_page_set_place(
+	const struct pin_observed *observed, enum pinion_worker_place place)
 {
-	return PIN_UNLIKELY(worker->now_ns >= worker->publish_ns);
-}
-
-/* About to sleep: publishes, unless it has done so within a millisecond. */
-void pin_metrics_park(struct pin_worker *worker);
-
-/* It falls asleep, or has got up. */
-static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
-{
-	if (worker->slot != NULL) {
+	if (observed->slot != NULL) {
 		/* Relaxed: a figure by itself. */
-		pin_store_relaxed_u64(&worker->slot[PIN_SLOT_PLACE], place);
+		pin_store_relaxed_u64(&observed->slot[PIN_SLOT_PLACE], place);
 	}
 }
 
 /* A histogram of the runtime. Any thread. False: not now. */
-bool pin_metrics_read_histogram(
+bool pin_metrics_page_read_histogram(
 	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram);
 
 /* The rows of the table. Any thread. */
-uint32_t pin_metrics_field_count(void);
-void pin_metrics_write_fields(struct pin_page_field *fields);
+uint32_t pin_metrics_page_field_count(void);
+void pin_metrics_page_write_fields(struct pin_page_field *fields);
 
 #endif

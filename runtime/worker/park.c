@@ -13,7 +13,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -238,7 +238,7 @@ void pin_park_finish(struct pin_worker *worker)
 	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
 	pin_watchdog_note_awake(worker);
 	pin_spawn_note_awake(worker);
-	pin_timings_end_park(worker);
+	pin_metrics_end_park(worker);
 }
 
 /*

@@ -40,6 +40,7 @@
 #include "runtime/queue/parker.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
+#include "runtime/worker/metrics_page.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
@@ -205,8 +206,6 @@ static inline struct pinion_task *pin_task_of(struct pin_link *link)
 /* ---- workers and their runtime ---- */
 
 struct pin_worker;
-struct pin_metrics;
-struct pin_timings;
 struct pin_blocked;
 struct pin_wait_entry;
 
@@ -447,7 +446,7 @@ struct pin_worker {
 	struct pin_atomic_u32 is_bound;	     /* [W:owner R:any] to its CPUs, now: thread.c */
 	struct pin_atomic_u32 kicked;	     /* to look at its device wait queues: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
-	struct pin_atomic_u64 notified_ns;	/* [W:any R:owner] when it was woken: timings.h */
+	struct pin_atomic_u64 notified_ns;	/* [W:any R:owner] when it was woken: metrics.h */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
 	struct pin_stall ring_stall;		/* [own] the watchdog's, of its ring */
@@ -486,11 +485,7 @@ struct pin_worker {
 	uint64_t now_ns;	     /* the clock when it was last read */
 	uint64_t look_ns;	     /* and when the injector was last looked into */
 	uint64_t tick_ns;	     /* when the next tick is due */
-	uint64_t publish_ns;	     /* when it publishes its metrics next */
-	uint64_t woken_ns;	     /* when it was woken, until that is recorded; 0: it was not */
-	uint32_t rows_left;	     /* of short tasks, to the next that is recorded */
-	struct pin_timings *timings; /* or NULL: timings.h */
-	struct pin_atomic_u64 *slot; /* in the metrics page, or NULL */
+	struct pin_observed observed;
 	struct pin_binding binding;
 	uint64_t dry_since_ns;
 	struct pin_spin spin;

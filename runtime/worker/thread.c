@@ -15,7 +15,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/memory/pool.h"
 #include "runtime/worker/arena_growth.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -315,8 +315,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_spin_init(&worker->spin, tuning->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
-	worker->publish_ns = PIN_NO_DEADLINE;
-	worker->rows_left = 1;
+	pin_observed_init(&worker->observed);
 	worker->growth.look_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
 	worker->stride = 1;
@@ -473,7 +472,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->is_dry = false;
 	/* The wake that dismissed it: its next thread is no later for it. */
-	worker->woken_ns = 0;
+	worker->observed.woken_ns = 0;
 	pin_store_relaxed_u64(&worker->notified_ns, 0);
 	pin_spin_init(&worker->spin, worker->shared->tuning.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;

@@ -8,8 +8,8 @@
  */
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/state.h"
-#include "runtime/worker/timings.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
@@ -292,8 +292,7 @@ static void note_lag(struct pin_worker *worker, struct pinion_task *task, uint64
 {
 	uint64_t due_ns = private_of(pin_timer_of(task))->timer.due_ns;
 
-	pin_timings_record(worker, pin_timing_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL),
-		now_ns > due_ns ? now_ns - due_ns : 0, 1);
+	pin_metrics_record(worker, PINION_TIMING_TIMER, now_ns > due_ns ? now_ns - due_ns : 0);
 }
 
 uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)

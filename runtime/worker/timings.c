@@ -2,24 +2,23 @@
 /*
  * Records times in a worker's own histograms, and moves them to the runtime's.
  *
- * The loop calls it at readings of the clock, device_queue.c at the end of a
- * transfer that was timed, the loop's first turn after a sleep for the wake.
+ * The worker calls it: at readings of the clock, at the end of a transfer that
+ * was timed, in its first turn after a sleep, and when it publishes.
  *
  * Invariant: the buckets of a histogram and its sum are moved together, within
  * one write of the sequence, so that a reader finds their count in the buckets.
  */
 #include "runtime/worker/timings.h"
 #include "runtime/base/check.h"
-#include "runtime/io/request.h"
-#include "runtime/worker/worker.h"
+
+#include <string.h>
 
 /* Later than this is late: as `late_wakes` is defined. */
 #define LATE_NS (UINT64_C(10) * 1000 * 1000)
 
 void pin_timings_record(
-	struct pin_worker *worker, uint32_t index, uint64_t value_ns, uint32_t weight)
+	struct pin_timings *timings, uint32_t index, uint64_t value_ns, uint32_t weight)
 {
-	struct pin_timings *timings = worker->timings;
 	struct pin_gathered *gathered;
 	uint32_t bucket = pin_histogram_bucket(value_ns);
 
@@ -27,7 +26,6 @@ void pin_timings_record(
 	if (timings == NULL) {
 		return;
 	}
-	PIN_DCHECK(pin_worker_is_current(worker));
 	gathered = &timings->gathered[index];
 	gathered->buckets[bucket] += weight;
 	gathered->sum_ns += value_ns * weight;
@@ -41,22 +39,19 @@ void pin_timings_record(
  * A row may have one long task at its end or its beginning: the others were as
  * short as tasks of this worker usually are.
  */
-static void note_runs(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+static void note_runs(struct pin_timings *timings, const struct pin_row *row)
 {
-	uint32_t index = pin_timing_of(
-		PINION_TIMING_RUN, pin_load_relaxed_u32(&worker->running_lane) % PIN_LANES);
-	uint64_t mean_ns = elapsed_ns / tasks;
-	uint64_t usual_ns;
+	uint32_t index = pin_timing_of(PINION_TIMING_RUN, row->lane);
+	uint64_t mean_ns = row->elapsed_ns / row->tasks;
+	uint64_t usual_ns = row->usual_ns < mean_ns ? row->usual_ns : mean_ns;
 
-	if (elapsed_ns <= (uint64_t)tasks * PIN_TIMINGS_LONG_NS) {
-		pin_timings_record(worker, index, mean_ns, tasks * PIN_TIMINGS_ROWS);
+	if (row->elapsed_ns <= (uint64_t)row->tasks * PIN_TIMINGS_LONG_NS) {
+		pin_timings_record(timings, index, mean_ns, row->tasks * PIN_TIMINGS_ROWS);
 		return;
 	}
-	usual_ns = pin_queue_interval_average_ns(&worker->queue_interval);
-	usual_ns = usual_ns < mean_ns ? usual_ns : mean_ns;
-	pin_timings_record(worker, index, elapsed_ns - usual_ns * (tasks - 1), 1);
-	if (tasks > 1) {
-		pin_timings_record(worker, index, usual_ns, tasks - 1);
+	pin_timings_record(timings, index, row->elapsed_ns - usual_ns * (row->tasks - 1), 1);
+	if (row->tasks > 1) {
+		pin_timings_record(timings, index, usual_ns, row->tasks - 1);
 	}
 }
 
@@ -105,116 +100,55 @@ static void drop_marks(struct pin_timings *timings, uint32_t first)
  * beyond it. Without one it came and went within the row, and is taken to have
  * waited for half of it. Tasks that thieves took are not counted.
  */
-static void note_queue(struct pin_worker *worker, uint64_t elapsed_ns)
+static void note_queue(struct pin_timings *timings, const struct pin_row *row)
 {
-	struct pin_timings *timings = worker->timings;
-	const struct pin_deque *deque = &worker->deque;
-	/* Relaxed, all: its own. */
-	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
-	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint64_t runs = pin_load_relaxed_u64(&worker->meter.tasks_run);
-	uint64_t taken = first - timings->seen_first;
-	uint64_t most = runs - timings->seen_runs;
+	uint64_t taken = row->first - timings->seen_first;
+	uint64_t most = row->runs - timings->seen_runs;
 
-	timings->seen_first = first;
-	timings->seen_runs = runs;
-	if (deque->order != PIN_DEQUE_FIFO || deque->takes_newest) {
+	timings->seen_first = row->first;
+	timings->seen_runs = row->runs;
+	if (!row->is_in_order) {
 		timings->mark_count = 0;
 		return;
 	}
 	if (taken > 0 && most > 0) {
-		uint64_t waited_ns = elapsed_ns / 2;
+		uint64_t waited_ns = row->elapsed_ns / 2;
 
-		drop_marks(timings, first);
+		drop_marks(timings, row->first);
 		if (timings->mark_count > 0) {
-			waited_ns = worker->now_ns - timings->marks[0].time_ns;
+			waited_ns = row->now_ns - timings->marks[0].time_ns;
 		}
-		pin_timings_record(worker, pin_timing_of(PINION_TIMING_QUEUED, PINION_LANE_NORMAL),
+		pin_timings_record(timings, pin_timing_of(PINION_TIMING_QUEUED, PINION_LANE_NORMAL),
 			waited_ns, (uint32_t)(taken < most ? taken : most));
 	}
-	if (first != tail) {
-		add_mark(timings, tail, worker->now_ns);
+	if (row->first != row->tail) {
+		add_mark(timings, row->tail, row->now_ns);
 	}
 }
 
-PIN_APART void pin_timings_note_row_slowly(
-	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+void pin_timings_note_row(struct pin_observed *observed, const struct pin_row *row)
 {
-	if (worker->rows_left == 0) {
-		worker->rows_left = PIN_TIMINGS_ROWS;
+	if (observed->rows_left == 0) {
+		observed->rows_left = PIN_TIMINGS_ROWS;
 	}
-	if (worker->timings != NULL) {
-		note_runs(worker, elapsed_ns, tasks);
-		note_queue(worker, elapsed_ns);
+	if (observed->timings != NULL) {
+		note_runs(observed->timings, row);
+		note_queue(observed->timings, row);
 	}
-}
-
-/* ---- requests ---- */
-
-/* Its task's lane, else that of the task that has submitted it. */
-static uint32_t lane_of(const struct pin_worker *worker, struct pinion_request *request)
-{
-	const struct pin_request *private = pin_request_of(request);
-
-	if ((request->task.flags & PIN_TASK_LANES) != 0) {
-		return pin_task_lane(&request->task);
-	}
-	if (private->cost.is_urgent) {
-		return PINION_LANE_HIGH;
-	}
-	return private->lane_priority != 0 &&
-			private->lane_priority == worker->shared->io_priorities[PINION_LANE_LOW]
-		? PINION_LANE_LOW
-		: PINION_LANE_NORMAL;
-}
-
-/* In place of the task's `run`: records when it is entered. */
-static int run_ready(struct pinion_task *task)
-{
-	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
-	struct pin_request *private = pin_request_of(request);
-	struct pin_worker *worker = pin_worker_current();
-
-	PIN_DCHECK(private->run != NULL && private->run != run_ready);
-	task->run = private->run;
-	pin_timings_record(worker, pin_timing_of(PINION_TIMING_READY, lane_of(worker, request)),
-		worker->shared->host->now_ns() - private->cost.started_ns, 1);
-	pin_running_enter(worker, (pin_fault_fn)task->run);
-	return task->run(task);
-}
-
-void pin_timings_note_request(struct pin_worker *worker, uint32_t device_index,
-	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns)
-{
-	struct pin_request *private = pin_request_of(request);
-
-	/* Where rings are shared its task may be entered elsewhere. */
-	if (worker->timings == NULL || worker->shares_ring) {
-		return;
-	}
-	pin_timings_record(
-		worker, pin_timing_of(PINION_TIMING_REQUEST, lane_of(worker, request)), took_ns, 1);
-	if (device_index < PIN_TIMED_DEVICES) {
-		pin_timings_record(worker, PIN_TIMINGS_OF_DEVICES + device_index, took_ns, 1);
-	}
-	PIN_DCHECK(request->task.run != run_ready);
-	private->cost.started_ns = now_ns;
-	private->run = request->task.run;
-	request->task.run = run_ready;
 }
 
 /* ---- wakes ---- */
 
-PIN_APART void pin_timings_note_wake_slowly(struct pin_worker *worker)
+bool pin_timings_note_wake(struct pin_observed *observed, uint64_t now_ns)
 {
-	uint64_t woken_ns = worker->woken_ns;
+	uint64_t woken_ns = observed->woken_ns;
 	/* On another CPU the clock may be read the other way round. */
-	uint64_t took_ns = worker->now_ns > woken_ns ? worker->now_ns - woken_ns : 0;
+	uint64_t took_ns = now_ns > woken_ns ? now_ns - woken_ns : 0;
 
-	worker->woken_ns = 0;
-	pin_timings_record(
-		worker, pin_timing_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL), took_ns, 1);
-	pin_meter_add(&worker->meter.late_wakes, took_ns > LATE_NS);
+	observed->woken_ns = 0;
+	pin_timings_record(observed->timings, pin_timing_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL),
+		took_ns, 1);
+	return took_ns > LATE_NS;
 }
 
 /* ---- moving ---- */
@@ -247,10 +181,8 @@ static void move_one(struct pin_gathered *gathered, struct pin_atomic_u64 *words
 	gathered->sum_ns = 0;
 }
 
-void pin_timings_move(struct pin_worker *worker, struct pin_atomic_u64 *words)
+void pin_timings_move(struct pin_timings *timings, struct pin_atomic_u64 *words)
 {
-	struct pin_timings *timings = worker->timings;
-
 	while (timings->dirty != 0) {
 		uint32_t index = (uint32_t)__builtin_ctz(timings->dirty);
 

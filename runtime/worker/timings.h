@@ -15,23 +15,27 @@
  * and in the simulator, workers record nothing.
  *
  *     what       recorded by                            sampled
- *     QUEUED     pin_timings_note_row()                 one of each row
- *     RUN        pin_timings_note_row()                 rows of short tasks
- *     REQUEST    pin_timings_note_request()             8 to 32
+ *     QUEUED     pin_metrics_note_row()                 one of each row
+ *     RUN        pin_metrics_note_row()                 rows of short tasks
+ *     REQUEST    pin_metrics_note_request()             8 to 32
  *     READY      the task of such a request             8 to 32
- *     WAKE       pin_timings_note_wake()                no
+ *     WAKE       pin_metrics_note_wake()                no
  *     BUFFER     worker/buffers.c                       no
  *     TIMER      worker/timer.c                         no
+ *
+ * The worker itself is unknown here: worker/metrics.c shows its rows by value.
  *
  * All of it on the worker, unless said otherwise.
  */
 #ifndef PIN_WORKER_TIMINGS_H
 #define PIN_WORKER_TIMINGS_H
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/host.h"
 #include "runtime/policy/histogram.h"
-#include "runtime/queue/seqlock.h"
-#include "runtime/worker/state.h"
+#include "runtime/policy/lanes.h"
 
 enum {
 	/* The first four of enum pinion_timing have one for each lane. */
@@ -87,70 +91,59 @@ static inline uint32_t pin_timing_of(enum pinion_timing timing, uint32_t lane)
 		: PIN_TIMINGS_LANED * PIN_LANES + (uint32_t)timing - PIN_TIMINGS_LANED;
 }
 
+/* [own] What a worker records and publishes; part of its struct. */
+struct pin_observed {
+	uint64_t publish_ns;	     /* when it publishes its metrics next */
+	uint64_t woken_ns;	     /* when it was woken, until that is recorded; 0: it was not */
+	uint32_t rows_left;	     /* of short tasks, to the next that is recorded */
+	struct pin_timings *timings; /* or NULL */
+	struct pin_atomic_u64 *slot; /* in the metrics page, or NULL */
+};
+
+/* Nothing is set up: it never publishes, and times of rows go nowhere. */
+static inline void pin_observed_init(struct pin_observed *observed)
+{
+	observed->publish_ns = PIN_NO_DEADLINE;
+	observed->rows_left = 1;
+}
+
 /* `weight` values of it. Where nothing is set up it does nothing. */
 void pin_timings_record(
-	struct pin_worker *worker, uint32_t index, uint64_t value_ns, uint32_t weight);
+	struct pin_timings *timings, uint32_t index, uint64_t value_ns, uint32_t weight);
 
-/* A row of tasks that took so long together, up to the worker's `now_ns`. */
-void pin_timings_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
+/* Tasks that ran one after the other, and the worker's queue at their end. */
+struct pin_row {
+	uint64_t elapsed_ns; /* of all */
+	uint64_t now_ns;     /* at the end */
+	uint64_t usual_ns;   /* what a task of this worker usually takes */
+	uint64_t runs;	     /* tasks that the worker has run so far */
+	uint32_t tasks;
+	uint32_t lane;	  /* of the last */
+	uint32_t first;	  /* the place of the queue's first task, */
+	uint32_t tail;	  /* and that after the last */
+	bool is_in_order; /* the oldest is taken first */
+};
 
-static inline void pin_timings_note_row(
-	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+/* One more row. True: it is to be recorded. */
+static inline bool pin_timings_is_due(
+	struct pin_observed *observed, uint64_t elapsed_ns, uint32_t tasks)
 {
 	PIN_DCHECK(tasks > 0);
-	worker->rows_left--;
-	if (PIN_UNLIKELY(
-		    worker->rows_left == 0 || elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS)) {
-		pin_timings_note_row_slowly(worker, elapsed_ns, tasks);
-	}
+	observed->rows_left--;
+	return PIN_UNLIKELY(observed->rows_left == 0 ||
+		elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS);
 }
+
+/* A row that was due; begins to count the next. */
+void pin_timings_note_row(struct pin_observed *observed, const struct pin_row *row);
+
+/* The wake of `woken_ns`, once the worker runs. True: it ran late. */
+bool pin_timings_note_wake(struct pin_observed *observed, uint64_t now_ns);
 
 /*
- * A read or write that took so long in the device, whose index is given, and is
- * about to be handed over: its task records when it is entered.
+ * Adds all that was gathered to `words`, the histograms of the runtime one
+ * after the other. By the holder of their lock.
  */
-void pin_timings_note_request(struct pin_worker *worker, uint32_t device_index,
-	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns);
-
-/* A waker, before it ends the sleep of `target`. Any thread. */
-static inline void pin_timings_stamp_wake(struct pin_worker *target)
-{
-	if (target->timings != NULL) {
-		/* Relaxed: a figure. */
-		pin_store_relaxed_u64(&target->notified_ns, target->shared->host->now_ns());
-	}
-}
-
-/* Before the worker may be woken: a stamp of an earlier sleep is void. */
-static inline void pin_timings_begin_park(struct pin_worker *worker)
-{
-	if (worker->timings != NULL) {
-		pin_store_relaxed_u64(&worker->notified_ns, 0);
-	}
-}
-
-static inline void pin_timings_end_park(struct pin_worker *worker)
-{
-	if (worker->timings != NULL) {
-		worker->woken_ns = pin_load_relaxed_u64(&worker->notified_ns);
-		pin_store_relaxed_u64(&worker->notified_ns, 0);
-	}
-}
-
-void pin_timings_note_wake_slowly(struct pin_worker *worker);
-
-/* The clock was read for a turn. */
-static inline void pin_timings_note_wake(struct pin_worker *worker)
-{
-	if (PIN_UNLIKELY(worker->woken_ns != 0)) {
-		pin_timings_note_wake_slowly(worker);
-	}
-}
-
-/*
- * Adds all that the worker has gathered to `words`, the histograms of the
- * runtime one after the other. By the holder of their lock.
- */
-void pin_timings_move(struct pin_worker *worker, struct pin_atomic_u64 *words);
+void pin_timings_move(struct pin_timings *timings, struct pin_atomic_u64 *words);
 
 #endif

@@ -11,13 +11,13 @@
  */
 #include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/state.h"
-#include "runtime/worker/timings.h"
 
 static void notify(struct pin_worker *target)
 {
 	PIN_TRACE1(wake, target->index);
-	pin_timings_stamp_wake(target);
+	pin_metrics_stamp_wake(target);
 	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [REAP-1] */
 		pin_ring_doorbell(&target->ring);
 		if (target->shared->is_thread_pool) {

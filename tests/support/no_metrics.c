@@ -4,7 +4,7 @@
  * nothing is published or timed, and no page adds to the interleavings.
  * tests/model/queue/seqlock.c has the page's protocol.
  */
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 
 int pin_metrics_start(struct pin_shared *shared)
 {
@@ -33,22 +33,22 @@ void pin_metrics_park(struct pin_worker *worker)
 }
 
 void pin_timings_record(
-	struct pin_worker *worker, uint32_t index, uint64_t value_ns, uint32_t weight)
+	struct pin_timings *timings, uint32_t index, uint64_t value_ns, uint32_t weight)
 {
-	(void)worker;
+	(void)timings;
 	(void)index;
 	(void)value_ns;
 	(void)weight;
 }
 
-void pin_timings_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	(void)elapsed_ns;
 	(void)tasks;
-	worker->rows_left = PIN_TIMINGS_ROWS;
+	worker->observed.rows_left = PIN_TIMINGS_ROWS;
 }
 
-void pin_timings_note_request(struct pin_worker *worker, uint32_t device_index,
+void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns)
 {
 	(void)worker;
@@ -58,7 +58,7 @@ void pin_timings_note_request(struct pin_worker *worker, uint32_t device_index,
 	(void)took_ns;
 }
 
-void pin_timings_note_wake_slowly(struct pin_worker *worker)
+void pin_metrics_note_wake_slowly(struct pin_worker *worker)
 {
-	worker->woken_ns = 0;
+	worker->observed.woken_ns = 0;
 }

@@ -175,7 +175,7 @@ static void check_fields(void)
 			pinion_metrics_find(metrics, field.name,
 				(enum pinion_metrics_scope)field.scope, field.lane) == (int)count);
 	}
-	expect_number("rows", pin_metrics_field_count(), count);
+	expect_number("rows", pin_metrics_page_field_count(), count);
 	expect_number("histograms", PIN_TIMINGS, histograms);
 	pinion_metrics_close(metrics);
 	pinion_runtime_destroy(runtime);

@@ -9,7 +9,7 @@
  * then a runtime whose work is known, drained, so that all is moved.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/worker/metrics.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tasks.h"
@@ -53,8 +53,8 @@ static void end(void)
 /* As of a row that has just ended; its number is due. */
 static void note(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
-	worker->rows_left = 1;
-	pin_timings_note_row(worker, elapsed_ns, tasks);
+	worker->observed.rows_left = 1;
+	pin_metrics_note_row(worker, elapsed_ns, tasks);
 }
 
 static int record_runs(struct pinion_task *task)
@@ -65,19 +65,20 @@ static int record_runs(struct pinion_task *task)
 	note(worker, 10 * 300, 10);
 	note(worker, 1000, 1);
 	for (uint32_t i = 0; i < PIN_TIMINGS_ROWS - 1; i++) {
-		pin_timings_note_row(worker, 700, 1);
+		pin_metrics_note_row(worker, 700, 1);
 	}
-	pin_timings_note_row(worker, 600, 1);
-	pin_timings_note_row(worker, LONG_NS, 1);
+	pin_metrics_note_row(worker, 600, 1);
+	pin_metrics_note_row(worker, LONG_NS, 1);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_LOW);
-	pin_timings_note_row(worker, LONG_NS, 1);
+	pin_metrics_note_row(worker, LONG_NS, 1);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
-	pin_timings_record(worker, pin_timing_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL), 100, 2);
-	worker->woken_ns = worker->now_ns - 20000000;
-	pin_timings_note_wake(worker);
-	worker->woken_ns = worker->now_ns - 300;
-	pin_timings_note_wake(worker);
-	pin_timings_note_wake(worker);
+	pin_metrics_record(worker, PINION_TIMING_WAKE, 100);
+	pin_metrics_record(worker, PINION_TIMING_WAKE, 100);
+	worker->observed.woken_ns = worker->now_ns - 20000000;
+	pin_metrics_note_wake(worker);
+	worker->observed.woken_ns = worker->now_ns - 300;
+	pin_metrics_note_wake(worker);
+	pin_metrics_note_wake(worker);
 	return 0;
 }
 
@@ -195,7 +196,7 @@ static void check_dismissed(void)
 		const struct pin_worker *worker = &runtime->shared.workers[i];
 
 		if (!worker->has_thread) {
-			expect_number("woken", 0, (long long)worker->woken_ns);
+			expect_number("woken", 0, (long long)worker->observed.woken_ns);
 			expect_number(
 				"stamp", 0, (long long)pin_load_relaxed_u64(&worker->notified_ns));
 			idle++;
