@@ -15,7 +15,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/shared_page.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/observe/metrics_page.h"
+#include "runtime/observe/seqlock.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #define PIN_WORKER_METRICS_H
 
 #include "runtime/base/check.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/observe/metrics_page.h"
 #include "runtime/worker/state.h"
 
 /* ---- snapshots ---- */

@@ -24,6 +24,7 @@
 #include "runtime/io/ring.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
+#include "runtime/observe/metrics_page.h"
 #include "runtime/policy/lanes.h"
 #include "runtime/policy/queue_interval.h"
 #include "runtime/policy/spin.h"
@@ -40,7 +41,6 @@
 #include "runtime/queue/parker.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
-#include "runtime/worker/metrics_page.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
@@ -481,10 +481,10 @@ struct pin_worker {
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
 	struct pin_lane_turns lanes;
-	uint64_t turn_end_ns;	     /* of the loop in hand; 0: as yet untimed */
-	uint64_t now_ns;	     /* the clock when it was last read */
-	uint64_t look_ns;	     /* and when the injector was last looked into */
-	uint64_t tick_ns;	     /* when the next tick is due */
+	uint64_t turn_end_ns; /* of the loop in hand; 0: as yet untimed */
+	uint64_t now_ns;      /* the clock when it was last read */
+	uint64_t look_ns;     /* and when the injector was last looked into */
+	uint64_t tick_ns;     /* when the next tick is due */
 	struct pin_observed observed;
 	struct pin_binding binding;
 	uint64_t dry_since_ns;

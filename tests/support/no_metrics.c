@@ -2,7 +2,7 @@
 /*
  * Workers without metrics, for models and the simulator: nothing is set up, so
  * nothing is published or timed, and no page adds to the interleavings.
- * tests/model/queue/seqlock.c has the page's protocol.
+ * tests/model/observe/seqlock.c has the page's protocol.
  */
 #include "runtime/worker/metrics.h"
 

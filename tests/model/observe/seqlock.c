@@ -6,7 +6,7 @@
  * writers take turns by a lock. An accepted read has two equal words, as many
  * as half the sequence says.
  */
-#include "runtime/queue/seqlock.h"
+#include "runtime/observe/seqlock.h"
 #include "runtime/base/base.h"
 #include "runtime/host/host.h"
 #include "tests/model/explorer.h"

@@ -11,7 +11,7 @@
  * reads than 2000.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/metrics_page.h"
+#include "runtime/observe/metrics_page.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

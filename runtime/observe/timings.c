@@ -8,7 +8,7 @@
  * Invariant: the buckets of a histogram and its sum are moved together, within
  * one write of the sequence, so that a reader finds their count in the buckets.
  */
-#include "runtime/worker/timings.h"
+#include "runtime/observe/timings.h"
 #include "runtime/base/check.h"
 
 #include <string.h>

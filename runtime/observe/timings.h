@@ -4,7 +4,7 @@
  * moves what it has gathered to those of the runtime every 10 ms.
  *
  * The histograms of the runtime are words that any thread reads by their
- * sequence (queue/seqlock.h). Workers take turns to write them, by a lock that
+ * sequence (observe/seqlock.h). Workers take turns to write them, by a lock that
  * none waits for while it runs tasks: what it could not move it moves the next
  * time.
  *
@@ -27,14 +27,14 @@
  *
  * All of it on the worker, unless said otherwise.
  */
-#ifndef PIN_WORKER_TIMINGS_H
-#define PIN_WORKER_TIMINGS_H
+#ifndef PIN_OBSERVE_TIMINGS_H
+#define PIN_OBSERVE_TIMINGS_H
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/host.h"
-#include "runtime/policy/histogram.h"
+#include "runtime/observe/histogram.h"
 #include "runtime/policy/lanes.h"
 
 enum {

@@ -13,8 +13,8 @@
  *
  * Source: Tene's HdrHistogram, the layout with sub-buckets of equal width.
  */
-#ifndef PIN_POLICY_HISTOGRAM_H
-#define PIN_POLICY_HISTOGRAM_H
+#ifndef PIN_OBSERVE_HISTOGRAM_H
+#define PIN_OBSERVE_HISTOGRAM_H
 
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"

@@ -10,7 +10,7 @@
  *     runtime    sequence, values of the runtime and of devices, histograms
  *     slots      one for each worker: sequence, its counts and its state
  *
- * A part is read by its sequence (queue/seqlock.h), so all of its values are of
+ * A part is read by its sequence (observe/seqlock.h), so all of its values are of
  * one instant. A worker copies its counts into its slot between two tasks, at
  * most every 10 ms, and before it sleeps, at most every millisecond; counting
  * itself never touches the page. The worker that holds the lock writes the
@@ -23,14 +23,14 @@
  * Values come in the structs below: the page knows no worker. On the worker,
  * unless said otherwise.
  */
-#ifndef PIN_WORKER_METRICS_PAGE_H
-#define PIN_WORKER_METRICS_PAGE_H
+#ifndef PIN_OBSERVE_METRICS_PAGE_H
+#define PIN_OBSERVE_METRICS_PAGE_H
 
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 #include "runtime/host/shared_page.h"
-#include "runtime/worker/counts.h"
-#include "runtime/worker/timings.h"
+#include "runtime/observe/counts.h"
+#include "runtime/observe/timings.h"
 
 enum {
 	PIN_PAGE_BYTES_MAX = 256 << 10,

@@ -9,10 +9,10 @@
  * only then are they copied; so the sums in pinion_metrics(3) hold in each
  * slot.
  */
-#include "runtime/worker/metrics_page.h"
+#include "runtime/observe/metrics_page.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/queue/seqlock.h"
+#include "runtime/observe/seqlock.h"
 
 #include <errno.h>
 #include <stdio.h>

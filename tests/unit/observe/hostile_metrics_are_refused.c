@@ -8,7 +8,7 @@
  * values, cuts; most in the header and the table. METRICS_MUTATIONS=n for more
  * than 10000; PINION_SEED repeats.
  */
-#include "runtime/worker/metrics_page.h"
+#include "runtime/observe/metrics_page.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

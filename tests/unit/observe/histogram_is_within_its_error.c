@@ -7,7 +7,7 @@
  * then small histograms.
  */
 #include "runtime/base/random.h"
-#include "runtime/policy/histogram.h"
+#include "runtime/observe/histogram.h"
 #include "tests/support/expect.h"
 
 static uint64_t distance(uint64_t a, uint64_t b)

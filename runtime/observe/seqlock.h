@@ -28,8 +28,8 @@
  * Source: H. Boehm, "Can seqlocks get along with programming language memory
  * models?", MSPC 2012.
  */
-#ifndef PIN_QUEUE_SEQLOCK_H
-#define PIN_QUEUE_SEQLOCK_H
+#ifndef PIN_OBSERVE_SEQLOCK_H
+#define PIN_OBSERVE_SEQLOCK_H
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"

@@ -9,8 +9,8 @@
  *
  * Any thread; the worker itself where it is said.
  */
-#ifndef PIN_WORKER_COUNTS_H
-#define PIN_WORKER_COUNTS_H
+#ifndef PIN_OBSERVE_COUNTS_H
+#define PIN_OBSERVE_COUNTS_H
 
 #include "runtime/base/metrics.h"
 

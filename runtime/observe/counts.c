@@ -8,7 +8,7 @@
  * Invariant: a source of tasks is counted before the task is run, so a derived
  * rest is too small while a task runs, and never too large.
  */
-#include "runtime/worker/counts.h"
+#include "runtime/observe/counts.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 
