@@ -10,7 +10,7 @@
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/wait.h"
 
 #include <pinion/config.h>

@@ -7,7 +7,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/metrics.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "runtime/host/heap.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/state.h"

@@ -10,7 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/kernel.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 

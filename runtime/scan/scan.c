@@ -12,7 +12,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/request.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/io/file.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 

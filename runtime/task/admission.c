@@ -13,7 +13,7 @@
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <errno.h>
 #include <string.h>

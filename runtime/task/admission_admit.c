@@ -8,7 +8,7 @@
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/state.h"
 
 #include <errno.h>

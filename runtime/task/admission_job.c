@@ -11,7 +11,7 @@
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 

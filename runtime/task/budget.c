@@ -7,8 +7,8 @@
  * waiters, so a release serves the oldest waiter itself.
  */
 #include "runtime/base/check.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 
 #include <errno.h>
 #include <string.h>

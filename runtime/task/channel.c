@@ -10,8 +10,8 @@
  * pass through waiters.
  */
 #include "runtime/base/check.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,8 +11,8 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/worker.h"
 

@@ -13,7 +13,7 @@
  * TEST_HOTPLUG=yes, by root on a machine of its own (`make check-vm`): the last
  * worker's CPU goes offline and comes back, with no call in between.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real api/runtime.c, api/spawn.c and worker/entry.c, with calls that a
+ * The real api/runtime.c, api/spawn.c and task/entry.c, with calls that a
  * defect may spoil.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
@@ -30,4 +30,4 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 #include "runtime/api/runtime.c"
 #include "runtime/api/spawn.c"
 #include "runtime/api/stats.c"
-#include "runtime/worker/entry.c"
+#include "runtime/task/entry.c"

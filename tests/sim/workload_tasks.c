@@ -3,7 +3,7 @@
  * Tasks of a workload: they burn time, start requests and spawn others, as
  * their program says.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/wait.h"
 #include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"

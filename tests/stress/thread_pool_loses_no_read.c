@@ -15,7 +15,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <errno.h>
 #include <pinion/thread_pool.h>

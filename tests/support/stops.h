@@ -8,7 +8,7 @@
 
 #include "tests/support/expect.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <pthread.h>
 #include <sched.h>

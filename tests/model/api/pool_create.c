@@ -8,7 +8,7 @@
  * thread passes for all, and where there is none.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

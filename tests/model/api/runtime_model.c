@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real api/runtime.c, api/spawn.c and worker/entry.c, on the model's heap,
+ * The real api/runtime.c, api/spawn.c and task/entry.c, on the model's heap,
  * with calls that a mutant may leave out or turn round.
  */
 #include "tests/model/api/runtime_model.h"
 #include "runtime/api/internal.h"
 #include "runtime/host/process.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/timer.h"
@@ -58,7 +58,7 @@ static bool acquire(struct pin_lock *lock)
 #include "runtime/api/runtime.c"
 #include "runtime/api/spawn.c"
 #include "runtime/api/stats.c"
-#include "runtime/worker/entry.c"
+#include "runtime/task/entry.c"
 
 bool model_uses_lifo;
 bool model_has_watchdog;

@@ -12,7 +12,7 @@
  * batch that is refused: [WAIT-1].
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/lane.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

@@ -11,7 +11,7 @@
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 #include "tests/model/api/runtime_model.h"

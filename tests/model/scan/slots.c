@@ -10,7 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/long_path.h"
 #include "runtime/scan/scan.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -9,8 +9,8 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -8,8 +8,8 @@
  * descriptor is readable, or has become so.
  */
 #include "runtime/base/base.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/event_model.h"
 #include "tests/model/explorer.h"

@@ -7,7 +7,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/task/admission.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -13,7 +13,7 @@
  * a forgotten one is a deadlock. One request is all the depth.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

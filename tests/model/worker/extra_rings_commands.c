@@ -9,7 +9,7 @@
  * slept in.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

@@ -9,7 +9,7 @@
  * or it goes on just when the other one has come to its ring. No ring may be
  * used by two at once.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

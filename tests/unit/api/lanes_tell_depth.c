@@ -8,7 +8,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/queue/lane_queue.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

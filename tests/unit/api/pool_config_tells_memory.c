@@ -10,7 +10,7 @@
  * 100 000 uses of a pool; a child without huge pages.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/child.h"
 #include "tests/support/users.h"
 

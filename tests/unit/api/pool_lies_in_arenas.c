@@ -8,7 +8,7 @@
  * the arenas, all their bytes are written.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/users.h"
 
 enum {

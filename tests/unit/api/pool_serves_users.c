@@ -7,7 +7,7 @@
  * Method: each call, one after the other, from this thread and on workers.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
 

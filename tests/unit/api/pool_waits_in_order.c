@@ -10,7 +10,7 @@
  * The queue's count says whether any wait.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/stops.h"
 #include "tests/support/users.h"
 

@@ -11,7 +11,7 @@
  * arenas of both.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"

@@ -9,7 +9,7 @@
  * for each other; a worker that is held while others are free; a worker whose
  * own queue is kept filled by a task that spawns itself.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

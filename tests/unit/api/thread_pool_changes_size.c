@@ -15,7 +15,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
 

@@ -10,7 +10,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/random.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include "runtime/host/block_device.h"
 #include "runtime/host/kernel.h"
 #include "runtime/io/request.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/rings.h"
 #include "tests/support/scratch.h"

@@ -11,7 +11,7 @@
  * the calls that register are refused in this process. Runs on rings of the
  * worker's own and on shared ones.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/child.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"

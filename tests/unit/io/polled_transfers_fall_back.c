@@ -11,7 +11,7 @@
  * that refuses the ring; a sysfs of the test's own.
  */
 #include "runtime/host/block_device.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/rings.h"
 #include "tests/support/scratch.h"

@@ -9,7 +9,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/memory/arena.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"

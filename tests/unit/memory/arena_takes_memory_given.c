@@ -6,7 +6,7 @@
  * Method: a callback that cuts arenas from one piece of memory and counts, and
  * misbehaves for one worker.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 
 #include <errno.h>

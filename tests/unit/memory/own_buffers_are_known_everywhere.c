@@ -10,7 +10,7 @@
  * for is asked of the worker's pool. Again with shared rings.
  */
 #include "runtime/memory/pool.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
 

@@ -7,7 +7,7 @@
  * Method: each way, and the number available afterwards; then a runtime that is
  * stopped with 64 such tasks in its queues.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/stops.h"
 #include "tests/support/users.h"
 

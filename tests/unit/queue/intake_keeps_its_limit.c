@@ -12,7 +12,7 @@
  * spawn past a small limit while the waiting tasks are counted, in each lane.
  * How far one check lasts is compared with a sixteenth of the limit.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -8,7 +8,7 @@
  * Method: the only worker is held while calls fill one lane after another; the
  * lane's queue of waiters shows them.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/stops.h"
 #include "tests/support/tasks.h"

@@ -8,7 +8,7 @@
  * Method: attempts that fail a given number of times; for the waits on a worker
  * whose clock is set to the end of each.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/timer.h"
 #include "tests/support/clock.h"
 #include "tests/support/runtimes.h"

@@ -7,8 +7,8 @@
  * task while a state is looked at from outside.
  */
 #include "runtime/host/host.h"
+#include "runtime/task/entry.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  * that were given back, never by time.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 #include "tests/support/users.h"

@@ -12,7 +12,7 @@
  * that is up every 200 us, as by a timeout, is up thousands of times in that
  * while.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/watchdog.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"

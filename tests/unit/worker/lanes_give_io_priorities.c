@@ -12,7 +12,7 @@
 #include "tests/support/requests.h"
 
 #include "runtime/io/request.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

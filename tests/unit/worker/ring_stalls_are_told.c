@@ -13,7 +13,7 @@
  * while the byte that ends its read is written, and goes on only when that was
  * counted. A stall that is never seen hangs the test and trips its watchdog.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"

@@ -16,7 +16,7 @@
 
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <errno.h>
 

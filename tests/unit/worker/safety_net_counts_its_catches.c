@@ -12,7 +12,7 @@
  * its wake is never counted is in tests/stress/wakes_need_no_timeout, and in
  * the simulator, whose runs have no pauses but their own.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/pending.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"

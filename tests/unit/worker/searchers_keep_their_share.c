@@ -10,7 +10,7 @@
  * task that spawns a few more while the other worker sleeps, with and without a
  * limit that these reach.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"

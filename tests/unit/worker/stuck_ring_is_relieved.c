@@ -11,7 +11,7 @@
  */
 #include "tests/support/requests.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <fcntl.h>
 

@@ -17,7 +17,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 enum {
 	WORKERS = 3,

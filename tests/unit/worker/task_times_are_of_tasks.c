@@ -9,7 +9,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <pinion/pinion.h>
 

@@ -8,7 +8,7 @@
  * wake, to a worker that sleeps until something of its own is due; where that
  * waits for the waker, the test hangs and trips its watchdog.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

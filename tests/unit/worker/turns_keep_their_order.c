@@ -20,7 +20,7 @@
  * has to be the one below, and the words of each turn what they should.
  */
 #include "runtime/io/request.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/state.h"
 #include "tests/support/rings.h"
 #include "tests/support/runtimes.h"

@@ -12,7 +12,7 @@
  * stays in flight.
  */
 #include "runtime/io/request.h"
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/worker/state.h"
 #include "tests/support/requests.h"
 #include "tests/support/rings.h"

@@ -9,7 +9,7 @@
  */
 #include "tests/support/requests.h"
 
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
  * whose nodes are CPUs 0 and 1, if both may be used. `make check-vm` runs it on
  * machines with several nodes.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 
 #include <numa.h>

@@ -13,7 +13,7 @@
  * many workers; PINION_USE_SMT=1: one on each thread of a core. Skips where a
  * node is full.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 #include "tests/support/users.h"

@@ -2,7 +2,7 @@
 /*
  * Places for tasks that are to come, waits, and what the layers above ask.
  */
-#include "runtime/worker/entry.h"
+#include "runtime/task/entry.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/spawn.h"

@@ -6,8 +6,8 @@
  *
  * Any thread, unless said otherwise.
  */
-#ifndef PIN_WORKER_ENTRY_H
-#define PIN_WORKER_ENTRY_H
+#ifndef PIN_TASK_ENTRY_H
+#define PIN_TASK_ENTRY_H
 
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
