@@ -5,10 +5,10 @@
  *
  * Any thread may call these at any time; no worker is stopped or slowed.
  */
+#include "runtime/worker/metrics.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/task/entry.h"
-#include "runtime/worker/metrics.h"
 
 #include <errno.h>
 
@@ -146,7 +146,8 @@ static int read_histogram(const struct pinion_runtime *runtime, uint32_t index,
 {
 	PIN_CHECK(runtime->shared.metrics != NULL);
 	for (int i = 0; i < READ_TRIES; i++) {
-		if (pin_metrics_page_read_histogram(runtime->shared.metrics, index, out_histogram)) {
+		if (pin_metrics_page_read_histogram(
+			    runtime->shared.metrics, index, out_histogram)) {
 			return 0;
 		}
 		pin_cpu_relax();

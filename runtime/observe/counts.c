@@ -105,11 +105,11 @@ static const struct row rows[] = {
 	COUNT(workers_rebound, rebinds),
 };
 
-_Static_assert(PIN_ARRAY_COUNT(rows) == PIN_METRICS_COUNTS, "a row for each field");
+_Static_assert(PIN_ARRAY_COUNT(rows) == PIN_COUNTS, "a row for each field");
 
-const char *pin_metrics_count_name(uint32_t number)
+const char *pin_counts_name(uint32_t number)
 {
-	PIN_CHECK(number < PIN_METRICS_COUNTS);
+	PIN_CHECK(number < PIN_COUNTS);
 	PIN_DCHECK(rows[number].shown_at == number * sizeof(uint64_t));
 	return rows[number].name;
 }
@@ -147,9 +147,9 @@ static void derive(struct pinion_worker_stats *stats, uint64_t queued_cancelled)
  * Ends are read before sources: a task that begins meanwhile is seen with a
  * source and without its end, like a task that runs.
  */
-void pin_metrics_count(const struct pin_meter *meter, struct pinion_worker_stats *out_stats)
+void pin_counts_collect(const struct pin_meter *meter, struct pinion_worker_stats *out_stats)
 {
-	for (uint32_t i = 0; i < PIN_METRICS_COUNTS; i++) {
+	for (uint32_t i = 0; i < PIN_COUNTS; i++) {
 		if (!rows[i].is_derived) {
 			*field_of(out_stats, &rows[i]) =
 				pin_meter_read(counter_of(meter, &rows[i]));
@@ -160,7 +160,7 @@ void pin_metrics_count(const struct pin_meter *meter, struct pinion_worker_stats
 	derive(out_stats, pin_meter_read(&meter->queued_cancelled));
 }
 
-uint64_t pin_metrics_in_flight(const struct pin_meter *meter)
+uint64_t pin_counts_in_flight(const struct pin_meter *meter)
 {
 	uint64_t completed = pin_meter_read(&meter->requests_completed);
 

@@ -18,19 +18,19 @@
 
 enum {
 	/* Fields of struct pinion_worker_stats. */
-	PIN_METRICS_COUNTS = sizeof(struct pinion_worker_stats) / sizeof(uint64_t),
+	PIN_COUNTS = sizeof(struct pinion_worker_stats) / sizeof(uint64_t),
 };
 
 /* A name of struct pinion_worker_stats, in the order of the fields. */
-const char *pin_metrics_count_name(uint32_t number);
+const char *pin_counts_name(uint32_t number);
 
 /*
  * A worker's counts of now. On the worker between two tasks they agree with
  * each other; else those that are derived may be too small.
  */
-void pin_metrics_count(const struct pin_meter *meter, struct pinion_worker_stats *out_stats);
+void pin_counts_collect(const struct pin_meter *meter, struct pinion_worker_stats *out_stats);
 
-/* Requests that were submitted, or taken over from outside, and not completed. */
-uint64_t pin_metrics_in_flight(const struct pin_meter *meter);
+/* Requests submitted, or taken over from outside, that are not completed. */
+uint64_t pin_counts_in_flight(const struct pin_meter *meter);
 
 #endif

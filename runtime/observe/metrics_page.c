@@ -87,10 +87,10 @@ enum {
 	DEVICES_AT = RUNTIME_FIRST + RUNTIME_VALUES,
 	TIMINGS_AT = DEVICES_AT + PIN_TIMED_DEVICES * DEVICE_VALUES,
 	RUNTIME_WORDS = TIMINGS_AT + PIN_TIMINGS * PIN_TIMING_WORDS,
-	SLOT_USED = PIN_SLOT_COUNTS + PIN_METRICS_COUNTS + INFO_VALUES,
+	SLOT_USED = PIN_SLOT_COUNTS + PIN_COUNTS + INFO_VALUES,
 	SLOT_WORDS = (SLOT_USED + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
-	FIELDS = PIN_METRICS_COUNTS + INFO_VALUES + 2 /* place, time */ + RUNTIME_VALUES +
-		1 /* time */ + DEVICE_VALUES + PIN_TIMINGS_OF_DEVICES + 1 /* of devices */,
+	FIELDS = PIN_COUNTS + INFO_VALUES + 2 /* place, time */ + RUNTIME_VALUES + 1 /* time */ +
+		DEVICE_VALUES + PIN_TIMINGS_OF_DEVICES + 1 /* of devices */,
 	FIELDS_AT = (HEADER_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
 	RUNTIME_AT = (FIELDS_AT + FIELDS * FIELD_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
 	SLOTS_AT = (RUNTIME_AT + RUNTIME_WORDS + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS,
@@ -133,15 +133,15 @@ static struct pin_page_field *write_worker_fields(struct pin_page_field *field)
 
 	write_field(field++, place.name, &place, PIN_PAGE_WORKER, PIN_SLOT_PLACE);
 	write_field(field++, published.name, &published, PIN_PAGE_WORKER, PIN_SLOT_PUBLISHED);
-	for (uint32_t i = 0; i < PIN_METRICS_COUNTS; i++) {
-		const char *name = pin_metrics_count_name(i);
+	for (uint32_t i = 0; i < PIN_COUNTS; i++) {
+		const char *name = pin_counts_name(i);
 		struct value count = {name, unit_of_count(name), PIN_PAGE_COUNTER};
 
 		write_field(field++, name, &count, PIN_PAGE_WORKER, PIN_SLOT_COUNTS + i);
 	}
 	for (uint32_t i = 0; i < INFO_VALUES; i++) {
 		write_field(field++, info_values[i].name, &info_values[i], PIN_PAGE_WORKER,
-			PIN_SLOT_COUNTS + PIN_METRICS_COUNTS + i);
+			PIN_SLOT_COUNTS + PIN_COUNTS + i);
 	}
 	return field;
 }
@@ -199,12 +199,12 @@ void pin_metrics_page_write_fields(struct pin_page_field *fields)
 
 /* ---- setting up ---- */
 
-static struct pin_page_header *header_of(const struct pin_metrics *metrics)
+static struct pin_page_header *header_of(const struct pin_metrics_page *metrics)
 {
 	return (struct pin_page_header *)(void *)metrics->words;
 }
 
-static void write_header(const struct pin_host *host, struct pin_metrics *metrics)
+static void write_header(const struct pin_host *host, struct pin_metrics_page *metrics)
 {
 	struct pin_page_header *header = header_of(metrics);
 
@@ -232,8 +232,7 @@ static void write_header(const struct pin_host *host, struct pin_metrics *metric
 		(struct pin_page_field *)(void *)((char *)metrics->words + FIELDS_AT * 8));
 }
 
-static void tell_unshown(
-	const struct pin_log *log, const char *path, const char *call, int error)
+static void tell_unshown(const struct pin_log *log, const char *path, const char *call, int error)
 {
 	if (path != NULL && error == -EEXIST) {
 		pin_log(log, PINION_LOG_WARN,
@@ -255,7 +254,7 @@ static void tell_unshown(
 
 /* Memory that others see, or NULL. */
 static struct pin_atomic_u64 *map_shared(
-	const struct pin_page_setup *setup, struct pin_metrics *metrics)
+	const struct pin_page_setup *setup, struct pin_metrics_page *metrics)
 {
 	const uint64_t magic = PIN_PAGE_MAGIC;
 	char mark[PIN_SHARED_PAGE_MARK];
@@ -281,7 +280,7 @@ static struct pin_atomic_u64 *map_shared(
 }
 
 /* The page is whole; from here on it is only written by workers. */
-static void show(const struct pin_page_setup *setup, struct pin_metrics *metrics)
+static void show(const struct pin_page_setup *setup, struct pin_metrics_page *metrics)
 {
 	const char *call = "";
 	int rc = pin_shared_page_show(&metrics->page, setup->path, &call);
@@ -292,7 +291,7 @@ static void show(const struct pin_page_setup *setup, struct pin_metrics *metrics
 }
 
 /* Everything but the words, which do not move any more. */
-static int allocate(const struct pin_page_setup *setup, struct pin_metrics *metrics)
+static int allocate(const struct pin_page_setup *setup, struct pin_metrics_page *metrics)
 {
 	metrics->timings = pin_heap_zeroed(
 		setup->host, PIN_HEAP_ALIGN, setup->worker_count, sizeof(*metrics->timings));
@@ -307,7 +306,7 @@ static int allocate(const struct pin_page_setup *setup, struct pin_metrics *metr
 	return metrics->words == NULL ? -ENOMEM : 0;
 }
 
-static void lay_out(struct pin_metrics *metrics, uint32_t worker_count)
+static void lay_out(struct pin_metrics_page *metrics, uint32_t worker_count)
 {
 	metrics->worker_count = worker_count;
 	metrics->runtime_at = RUNTIME_AT;
@@ -321,15 +320,16 @@ static void lay_out(struct pin_metrics *metrics, uint32_t worker_count)
 	metrics->page.fd = -1;
 }
 
-static struct pin_atomic_u64 *slot_of(struct pin_metrics *metrics, uint32_t index)
+static struct pin_atomic_u64 *slot_of(struct pin_metrics_page *metrics, uint32_t index)
 {
 	PIN_DCHECK(index < metrics->slot_count);
 	return metrics->words + metrics->slots_at + (size_t)index * SLOT_WORDS;
 }
 
-int pin_metrics_page_create(const struct pin_page_setup *setup, struct pin_metrics **out_metrics)
+int pin_metrics_page_create(
+	const struct pin_page_setup *setup, struct pin_metrics_page **out_metrics)
 {
-	struct pin_metrics *metrics =
+	struct pin_metrics_page *metrics =
 		pin_heap_zeroed(setup->host, PIN_HEAP_ALIGN, 1, sizeof(*metrics));
 
 	if (metrics == NULL) {
@@ -353,7 +353,7 @@ int pin_metrics_page_create(const struct pin_page_setup *setup, struct pin_metri
 }
 
 void pin_metrics_page_join(
-	struct pin_metrics *metrics, uint32_t worker_index, struct pin_observed *out_observed)
+	struct pin_metrics_page *metrics, uint32_t worker_index, struct pin_observed *out_observed)
 {
 	PIN_DCHECK(worker_index < metrics->worker_count);
 	out_observed->timings = &metrics->timings[worker_index];
@@ -363,7 +363,7 @@ void pin_metrics_page_join(
 	}
 }
 
-void pin_metrics_page_destroy(struct pin_metrics *metrics, const struct pin_host *host)
+void pin_metrics_page_destroy(struct pin_metrics_page *metrics, const struct pin_host *host)
 {
 	if (metrics == NULL) {
 		return;
@@ -408,13 +408,12 @@ void pin_metrics_page_write_slot(
 	}
 	pin_seqlock_begin(&slot[PIN_SLOT_SEQUENCE]);
 	pin_store_relaxed_u64(&slot[PIN_SLOT_PUBLISHED], now_ns);
-	copy(&slot[PIN_SLOT_COUNTS], (const uint64_t *)(const void *)&shown->stats,
-		PIN_METRICS_COUNTS);
-	copy(&slot[PIN_SLOT_COUNTS + PIN_METRICS_COUNTS], gauges, INFO_VALUES);
+	copy(&slot[PIN_SLOT_COUNTS], (const uint64_t *)(const void *)&shown->stats, PIN_COUNTS);
+	copy(&slot[PIN_SLOT_COUNTS + PIN_COUNTS], gauges, INFO_VALUES);
 	pin_seqlock_end(&slot[PIN_SLOT_SEQUENCE]);
 }
 
-void pin_metrics_page_write_runtime(struct pin_metrics *metrics,
+void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 	const struct pin_shown_runtime *runtime, const struct pin_shown_device *devices,
 	struct pin_timings *gathered, uint64_t now_ns)
 {
@@ -434,8 +433,8 @@ void pin_metrics_page_write_runtime(struct pin_metrics *metrics,
 
 /* ---- reading ---- */
 
-bool pin_metrics_page_read_histogram(
-	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram)
+bool pin_metrics_page_read_histogram(const struct pin_metrics_page *metrics, uint32_t index,
+	struct pinion_histogram *out_histogram)
 {
 	size_t at = metrics->runtime_at;
 

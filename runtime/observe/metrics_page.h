@@ -10,11 +10,11 @@
  *     runtime    sequence, values of the runtime and of devices, histograms
  *     slots      one for each worker: sequence, its counts and its state
  *
- * A part is read by its sequence (observe/seqlock.h), so all of its values are of
- * one instant. A worker copies its counts into its slot between two tasks, at
- * most every 10 ms, and before it sleeps, at most every millisecond; counting
- * itself never touches the page. The worker that holds the lock writes the
- * runtime's part: at the same time, if no other does. `place` in a slot is
+ * A part is read by its sequence (observe/seqlock.h), so all of its values are
+ * of one instant. A worker copies its counts into its slot between two tasks,
+ * at most every 10 ms, and before it sleeps, at most every millisecond;
+ * counting itself never touches the page. The worker that holds the lock writes
+ * the runtime's part: at the same time, if no other does. `place` in a slot is
  * written by itself, when the worker falls asleep and when it gets up.
  *
  * Readers find values by their names in the table, so that old readers read
@@ -103,7 +103,7 @@ struct pin_page_header {
 _Static_assert(sizeof(struct pin_page_field) == 64, "as documented");
 _Static_assert(sizeof(struct pin_page_header) == 192, "as documented");
 
-struct pin_metrics {
+struct pin_metrics_page {
 	struct pin_lock lock; /* rank 7; of the runtime's part */
 	/* [const] after start */
 	struct pin_atomic_u64 *words; /* [W:workers, see above R:any] the page */
@@ -165,14 +165,15 @@ struct pin_shown_device {
  * Before any worker starts, by the runtime's creator. -ENOMEM, and nothing is
  * to be destroyed. A page that others cannot see is no error: the log says why.
  */
-int pin_metrics_page_create(const struct pin_page_setup *setup, struct pin_metrics **out_metrics);
+int pin_metrics_page_create(
+	const struct pin_page_setup *setup, struct pin_metrics_page **out_metrics);
 
 /* The share of one worker. */
 void pin_metrics_page_join(
-	struct pin_metrics *metrics, uint32_t worker_index, struct pin_observed *out_observed);
+	struct pin_metrics_page *metrics, uint32_t worker_index, struct pin_observed *out_observed);
 
 /* When all workers are gone; NULL does nothing. Any thread. */
-void pin_metrics_page_destroy(struct pin_metrics *metrics, const struct pin_host *host);
+void pin_metrics_page_destroy(struct pin_metrics_page *metrics, const struct pin_host *host);
 
 /* A worker's values into its slot, if it has one. */
 void pin_metrics_page_write_slot(
@@ -182,7 +183,7 @@ void pin_metrics_page_write_slot(
  * The runtime's values, those of its first devices, and the times that the
  * worker has gathered. By the holder of the lock.
  */
-void pin_metrics_page_write_runtime(struct pin_metrics *metrics,
+void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 	const struct pin_shown_runtime *runtime, const struct pin_shown_device *devices,
 	struct pin_timings *gathered, uint64_t now_ns);
 
@@ -197,8 +198,8 @@ static inline void pin_metrics_page_set_place(
 }
 
 /* A histogram of the runtime. Any thread. False: not now. */
-bool pin_metrics_page_read_histogram(
-	const struct pin_metrics *metrics, uint32_t index, struct pinion_histogram *out_histogram);
+bool pin_metrics_page_read_histogram(const struct pin_metrics_page *metrics, uint32_t index,
+	struct pinion_histogram *out_histogram);
 
 /* The rows of the table. Any thread. */
 uint32_t pin_metrics_page_field_count(void);

@@ -4,9 +4,9 @@
  * moves what it has gathered to those of the runtime every 10 ms.
  *
  * The histograms of the runtime are words that any thread reads by their
- * sequence (observe/seqlock.h). Workers take turns to write them, by a lock that
- * none waits for while it runs tasks: what it could not move it moves the next
- * time.
+ * sequence (observe/seqlock.h). Workers take turns to write them, by a lock
+ * that none waits for while it runs tasks: what it could not move it moves the
+ * next time.
  *
  * A time stamp for each task would cost more than most tasks. So the loop
  * records from the readings of the clock that it makes anyway: one for a row of
@@ -130,8 +130,8 @@ static inline bool pin_timings_is_due(
 {
 	PIN_DCHECK(tasks > 0);
 	observed->rows_left--;
-	return PIN_UNLIKELY(observed->rows_left == 0 ||
-		elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS);
+	return PIN_UNLIKELY(
+		observed->rows_left == 0 || elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS);
 }
 
 /* A row that was due; begins to count the next. */

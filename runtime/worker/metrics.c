@@ -21,7 +21,7 @@
 
 void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_stats *out_stats)
 {
-	pin_metrics_count(&worker->meter, out_stats);
+	pin_counts_collect(&worker->meter, out_stats);
 }
 
 static enum pinion_worker_place place_of(const struct pin_worker *worker)
@@ -49,7 +49,7 @@ static struct pinion_worker_info observe_own(const struct pin_worker *worker)
 	return (struct pinion_worker_info){
 		.queue_depth = pin_deque_count(&worker->deque) +
 			(pin_lifo_is_empty(&worker->lifo) ? 0 : 1),
-		.requests_in_flight = pin_metrics_in_flight(meter),
+		.requests_in_flight = pin_counts_in_flight(meter),
 		.look_interval = pin_meter_read(&meter->look_interval),
 		.turn_polls = pin_meter_read(&meter->turn_polls),
 		.lifo_row = pin_load_relaxed_u32(&worker->lifo_row),
@@ -175,7 +175,7 @@ static void publish_runtime(struct pin_worker *worker)
 
 PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 {
-	struct pin_metrics *metrics = worker->shared->metrics;
+	struct pin_metrics_page *metrics = worker->shared->metrics;
 
 	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
 	worker->observed.publish_ns = worker->now_ns + PUBLISH_NS;
@@ -188,7 +188,7 @@ PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 
 void pin_metrics_publish_last(struct pin_worker *worker)
 {
-	struct pin_metrics *metrics = worker->shared->metrics;
+	struct pin_metrics_page *metrics = worker->shared->metrics;
 
 	if (metrics == NULL) {
 		return;

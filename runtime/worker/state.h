@@ -373,7 +373,7 @@ struct pin_shared {
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
 	struct pin_atomic_u32 visitors;
 	struct pin_disks disks;
-	struct pin_metrics *metrics; /* [const] or NULL: metrics_page.h */
+	struct pin_metrics_page *metrics; /* [const] or NULL: metrics_page.h */
 };
 
 /* A waiter for a buffer, now or later. */

@@ -85,11 +85,11 @@ static void check_counts(void)
 
 		expect_number("stats", 0,
 			pinion_worker_get_stats(runtime, (int)i, &stats, sizeof(stats)));
-		for (uint32_t k = 0; k < PIN_METRICS_COUNTS; k++) {
+		for (uint32_t k = 0; k < PIN_COUNTS; k++) {
 			uint64_t own = ((const uint64_t *)(const void *)&stats)[k];
 
-			expect_number(pin_metrics_count_name(k), (long long)own,
-				(long long)worker_value(metrics, pin_metrics_count_name(k), i));
+			expect_number(pin_counts_name(k), (long long)own,
+				(long long)worker_value(metrics, pin_counts_name(k), i));
 		}
 		sum += stats.tasks_run;
 		expect_number("has left", PINION_WORKER_ABSENT,

@@ -479,15 +479,15 @@ static void check_fields(void)
 		pin_meter_add((struct pin_atomic_u64 *)(void *)(meter + at), 1000);
 		after = stats_of(1);
 		pinion_worker_stats_subtract(&after, &before, sizeof(after));
-		for (uint32_t i = 0; i < PIN_METRICS_COUNTS; i++) {
+		for (uint32_t i = 0; i < PIN_COUNTS; i++) {
 			grown += ((const uint64_t *)(const void *)&after)[i] == 1000;
 		}
 		expect_true("each is shown", grown >= 1 || is_hidden(at));
 	}
 	before = stats_of(0);
 	expect_number("of the other", 0, (long long)before.read_bytes);
-	expect_text("first", "tasks_run", pin_metrics_count_name(0));
-	expect_text("last", "workers_rebound", pin_metrics_count_name(PIN_METRICS_COUNTS - 1));
+	expect_text("first", "tasks_run", pin_counts_name(0));
+	expect_text("last", "workers_rebound", pin_counts_name(PIN_COUNTS - 1));
 	expect_number(
 		"no worker", -ENOENT, pinion_worker_get_stats(runtime, 2, &before, sizeof(before)));
 	expect_number("no worker", -ENOENT,
