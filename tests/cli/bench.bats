@@ -83,7 +83,7 @@ forkjoin_fifo inject inject_burst batch inject_wait steal_spawn lone lone_stream
 wake_worker_ring wake_qos wake_ring_qos \
 wake_completion idle_ring timer_late lanes_qos lanes_busy classes urgent urgent_own execute execute_together thread_pool channel \
 channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal scan_large_warm \
-scan_rare_warm scan_small_warm scan_start " ]
+scan_named_warm scan_rare_warm scan_small_warm scan_start " ]
 }
 
 @test "the program that is installed measures its subjects, and has no others" {
@@ -428,7 +428,7 @@ check_subject() {
 @test "commands are measured as a user runs them, where the other one is there" {
 	needs jq
 	check_subject scan_start us
-	for name in scan_large_warm scan_rare_warm scan_small_warm; do
+	for name in scan_large_warm scan_named_warm scan_rare_warm scan_small_warm; do
 		bench "$name" --json --seconds 0.05 --size 16M
 		expect 0
 		if command -v rg >/dev/null; then

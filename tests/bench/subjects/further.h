@@ -50,6 +50,7 @@
 	apply(pool_pass) \
 	apply(pool_steal) \
 	apply(scan_large_warm) \
+	apply(scan_named_warm) \
 	apply(scan_rare_warm) \
 	apply(scan_small_warm) \
 	apply(scan_start)

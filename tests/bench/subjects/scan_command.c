@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The subjects that run the command `scan` as a user does, on files in the page
- * cache: `scan_large_warm` and `scan_rare_warm` two large files, for a word
- * whose letters the text has or lacks, `scan_small_warm` a tree of small ones;
+ * cache: `scan_large_warm` and `scan_rare_warm` a tree of two large files, for
+ * a word whose letters the text has or lacks, `scan_named_warm` the first with
+ * both files named, which rg then maps; `scan_small_warm` a tree of small ones;
  * beside each `rg -F`, in turns. `scan_start` is the time until the first file
  * is opened, beside cat(1).
  *
@@ -48,6 +49,7 @@ static const char word[] = "tzqkj";
 struct variant {
 	const char *letters; /* of the text */
 	bool is_small;	     /* a tree of small files */
+	bool is_named;	     /* the commands get the files' names, not their folder's */
 	bool is_start;	     /* one file, until it is opened */
 };
 
@@ -309,8 +311,8 @@ static void set_words(char **words, const char *const *values, uint32_t count)
 
 static void name_commands(struct command_bench *bench)
 {
-	const char *first = bench->variant->is_small ? bench->folder : bench->paths[0];
-	const char *second = bench->variant->is_small ? NULL : bench->paths[1];
+	const char *first = bench->variant->is_named ? bench->paths[0] : bench->folder;
+	const char *second = bench->variant->is_named ? bench->paths[1] : NULL;
 	const char *ours[] = {"/proc/self/exe", "scan", "-F", "-e", word, first, second};
 	const char *theirs[] = {"rg", "-uuu", "-a", "-F", "-e", word, first, second};
 	const char *ours_to_start[] = {"/proc/self/exe", "scan", bench->paths[0]};
@@ -407,6 +409,8 @@ static uint32_t command_further(void *state, struct bench_further further[BENCH_
 
 static const struct variant large_variant = {.letters = "abcdefghijklmnopqrstuvwxyz"};
 static const struct variant rare_variant = {.letters = "abcdefghilmnoprsuvwxy"};
+static const struct variant named_variant = {
+	.letters = "abcdefghijklmnopqrstuvwxyz", .is_named = true};
 static const struct variant small_variant = {
 	.letters = "abcdefghijklmnopqrstuvwxyz", .is_small = true};
 static const struct variant start_variant = {.letters = "abc", .is_start = true};
@@ -414,7 +418,7 @@ static const struct variant start_variant = {.letters = "abc", .is_start = true}
 const struct bench_subject bench_scan_large_warm = {
 	.name = "scan_large_warm",
 	.unit = "ms",
-	.brief = "scan -F of two cached files, whose text has the word's letters, against rg",
+	.brief = "scan -F of a tree of two cached files with the word's letters, against rg",
 	.sides = {[BENCH_OURS] = "scan -F", [BENCH_FLOOR] = "rg -F"},
 	.variant = &large_variant,
 	.start = command_start,
@@ -429,6 +433,18 @@ const struct bench_subject bench_scan_rare_warm = {
 	.brief = "the same where the text lacks the word's letters",
 	.sides = {[BENCH_OURS] = "scan -F", [BENCH_FLOOR] = "rg -F"},
 	.variant = &rare_variant,
+	.start = command_start,
+	.run = command_run,
+	.stop = command_stop,
+	.further = command_further,
+};
+
+const struct bench_subject bench_scan_named_warm = {
+	.name = "scan_named_warm",
+	.unit = "ms",
+	.brief = "scan_large_warm with both files named, which rg maps",
+	.sides = {[BENCH_OURS] = "scan -F", [BENCH_FLOOR] = "rg -F"},
+	.variant = &named_variant,
 	.start = command_start,
 	.run = command_run,
 	.stop = command_stop,
