@@ -222,12 +222,35 @@ static inline bool pin_request_may_retry(
 	return private->stall_count <= PIN_REQUEST_STALLS_MAX;
 }
 
+/* ---- operations ---- */
+
+struct pin_operation {
+	/* 0, or why it cannot be submitted. */
+	int (*check)(const struct pinion_request *request, struct pin_refusal *why);
+	void (*prepare)(
+		struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+	bool is_whole;
+	uint32_t needs;
+	/*
+	 * Asked about all else. True: it has to be submitted once more. False:
+	 * it is over, with what *result is then.
+	 */
+	bool (*goes_on)(struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+};
+
+/* By enum pin_op_place: operation_table.c. */
+extern const struct pin_operation pin_operations[PIN_OP_COUNT];
+
 /* ---- entries of transfers ---- */
 
 /*
  * Reads and writes: their entries, and where they go on when a completion was
- * not all. For the table in request.c, whose columns say what each is to do.
+ * not all. For the table of operations, whose columns say what each is to do.
  */
+
+enum {
+	PIN_VECTOR_COUNT_MAX = 1024, /* IOV_MAX, which C libraries show to few */
+};
 
 int pin_transfer_check(const struct pinion_request *request, struct pin_refusal *why);
 
@@ -409,6 +432,10 @@ struct pinion_request *pin_request_complete(
 /* The same for a wide ring. */
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
+
+/* A request in flight was written to by its caller. Aborts. */
+_Noreturn void pin_request_report_changed(
+	const struct pin_ring *ring, const struct pinion_request *request);
 
 /* The message about a caller's change of a request in flight; one address. */
 #define PIN_REQUEST_CHANGED \
