@@ -1,7 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fits, registers and reports the workers' arenas as a whole; worker.h, "arena
- * set-up", has the protocol.
+ * Fits, registers and reports the workers' arenas as a whole.
+ *
+ * Before the workers start, the memory cgroup is looked at: touching more than
+ * it leaves is not an error but an OOM kill, so large buffers are given up, or
+ * the creation fails. Seven eighths of the rest are used: stacks, rings, the
+ * embedder and the page cache need memory too.
+ *
+ * When all arenas are there, they are registered once, on a ring of no other
+ * use, and each worker's ring clones that table, where the kernel can (see
+ * io/registered_buffers.h). For that the creator and the workers meet twice:
+ * workers count themselves in `started_count` when they have their memory, the
+ * creator registers and sets `has_registered`, they clone and count themselves
+ * again. Elsewhere each worker registers its own arena as it starts.
+ *
+ * A thread pool may grow later, so its source stays until its end, and is only
+ * read: a worker in the place of one of the first workers clones from it. One
+ * in a place that was empty then registers its own arena alone: its reads into
+ * others' memory, and theirs into its memory, go the plain way and are counted.
+ *
+ * [ARENA-1] creator: fill registry and source, release has_registered;
+ * worker: acquire it, then read them. Without it a worker would clone from a
+ * ring, or look an address up in a table, that it sees half-made. The way back,
+ * count after clone and close after count, is started_count's release and
+ * acquire: else the source could go while a worker still clones from it.
+ *
+ * Then each shortage is logged in one line, with the command that ends it, for
+ * all workers together.
  *
  * The creator of a runtime calls it in this order: fit (before any worker
  * starts), register (when every worker has mapped its arena), report (when all

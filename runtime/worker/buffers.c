@@ -8,6 +8,26 @@
  * found by its address: in the worker's own pools first, then in other workers'
  * arenas, then in the pools of the program.
  *
+ * [IO-1] the maker of a pool stores it in `pools` (release) -> a worker loads
+ * it (acquire): it finds the pool complete. An ended pool has no buffer out, so
+ * no request uses one, but it is searched for others': it is taken out of
+ * `pools`, and freed when the searches that could still see it are through.
+ * Before the first, `has_pools` is set for good; a holder of a buffer of it
+ * sees that.
+ *
+ * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
+ * home the buffers it has gathered (memory/pool.h); the end of a pool takes
+ * that once of each worker, between taking it out and freeing it: [BIASED-1].
+ * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
+ * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
+ * pool taken out, or its end is waited for.
+ *
+ * [IO-4] each worker makes its arena and its buffers before it counts itself as
+ * started; the thread that has awaited all sets `arenas_beyond` (release) -> a
+ * request's worker, or its poster, loads it (acquire), and may read all of
+ * them: they stay as they are. Before, no worker has another's buffer. Where
+ * threads come and go, in a thread pool, it is never set.
+ *
  * Invariant: an entry that is pinned for I/O can be released by no thread until
  * the request has ended, so the kernel never writes into a buffer with a new
  * holder.

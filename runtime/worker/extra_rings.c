@@ -30,7 +30,25 @@ enum {
 	POLLED_BYTES_MAX = 128 << 10,
 };
 
-/* ---- its life ---- */
+/* ---- the polled ring: its life ---- */
+
+/*
+ * Which transfers: where the configuration's `polled` says so, reads and writes
+ * past the page cache, of a size that is worth it, of a disk that sysfs lists
+ * queues for, or of any. They have been admitted like all others
+ * (device_queue.c); where the second ring is full they go to the first, so
+ * nothing ever waits for room in it. A transfer refused by the file system or
+ * the device goes to the first ring too, and an account whose device did so is
+ * not tried again.
+ *
+ * While any is in flight the worker runs tasks and asks in between, each time
+ * round its loop, and instead of a sleep makes way for others
+ * (pin_park_undo()). Nothing interrupts it, so a sleep would have no end.
+ *
+ * The ring takes no cancels, and the device would not hear of them. Cancelled,
+ * or past its deadline, a transfer ends when its device ends it, with the
+ * device's result, unless it has to be tried again. A stop waits for that.
+ */
 
 /*
  * Makes the polled ring if the configuration asks for it. Without one the
@@ -71,7 +89,7 @@ void pin_polled_end(struct pin_worker *worker)
 	}
 }
 
-/* ---- in and out ---- */
+/* ---- the polled ring: in and out ---- */
 
 static struct pin_account *account_of(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -162,7 +180,32 @@ uint32_t pin_polled_poll(struct pin_worker *worker)
 	return pin_ring_poll_device(&worker->polled, land_polled, worker);
 }
 
-/* ---- extra rings commands ---- */
+/* ---- the ring for commands ---- */
+
+/*
+ * That ring is made when the first such read comes, so that a worker without
+ * such reads has none. The first ring watches it while the worker sleeps there,
+ * so one wait is for both, and for all that else ends it:
+ *
+ *     worker                               device
+ *     a  publishes that it sleeps          1  completes: wide ring's queue
+ *     b  wide ring's queue empty?          2  armed? first ring's queue
+ *     c  arms the watch, which looks
+ *        at the wide ring's queue again
+ *     d  waits in the first ring
+ *
+ * The kernel's check in c sees completions between b and c; later ones fire the
+ * watch. That is one poll for each sleep, and none for a worker that has more
+ * to do. A watch that was armed for an earlier sleep, and has not fired since,
+ * is as good as a new one.
+ *
+ * Calls take its place, one after the other and with the worker blocked, where
+ * the kernel has no such ring or its driver does not take commands from one,
+ * where rings are shared, without io_uring, and while the secondary ring is
+ * full.
+ *
+ * The ring takes no cancels: a command on it ends when its device ends it.
+ */
 
 /*
  * The wide ring: made, fed and reaped; and doing without it.

@@ -3,9 +3,25 @@
  * Connects a worker's ring with its table of registered files, and informs the
  * worker of files that other threads have closed.
  *
- * The worker sets the table up with its ring. Any thread that closes a file
- * sends at most one message to each worker that has it registered; worker.h,
- * "closing files", has the protocol.
+ * The worker sets the table up with its ring. The table
+ * (io/registered_files.h) is the worker's alone, so a thread that closes a file
+ * elsewhere leaves a message in its inbox, one however many files that are, and
+ * ends its sleep.
+ *
+ *     closing thread                     the worker
+ *     the record is closed               takes the message
+ *     has_closed_files: 0 -> 1           has_closed_files -> 0
+ *       if it was 0: message, wake       looks which records are closed
+ *
+ * [FILES-1] a closing thread that finds 1 relies on the message under way: the
+ * exchange to 0 reads the value of its exchange to 1, so the check comes after
+ * its close; a later one finds 0 and posts anew. Without that a file could stay
+ * open.
+ *
+ * A worker that leaves its runtime gives up all its files, and a message for it
+ * goes to the fallback worker (retire.c). The fallback worker takes the flag
+ * off, and sends the message on if another thread is there: its files may have
+ * relied on it.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/ring_lock.h"

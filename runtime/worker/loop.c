@@ -4,7 +4,7 @@
  * search for others' work, then sleep.
  *
  * Threads, the simulator and the model tests call pin_worker_step() and nothing
- * else. worker.h has the order of the sources and the end of a runtime.
+ * else. worker.h has the order of the sources, park.c the end of a runtime.
  *
  * Invariant: a task may unwind the stack at any point (fault.c), so state that
  * must survive a task is in the worker and never in a local variable.

@@ -7,6 +7,22 @@
  * brought work. queue/parker.h and wake.h have the interleavings with a thread
  * that adds work.
  *
+ * The end: the gate is closed, and a worker that is about to sleep finds that
+ * all that was ever admitted, spawned and submitted has also been run. Reading
+ * first every "run" and then every "admitted", with counters that only grow,
+ * makes equality proof: nothing was left at the moment between the two. (An
+ * admission that is undone was too much while it counted, so it cannot make
+ * them equal too early.)
+ * [END-1] a worker counts its last task (release), fences, and only then reads
+ * the others' counters; of two workers that finish at the same time one comes
+ * second and sees all. Without the fence both could miss the other's count.
+ * [END-2] it says so in a word (RMW, release) and wakes the sleepers on that; a
+ * thread that ends the runtime by a deadline loads the word (acquire) and
+ * sleeps while it is not set. Without the wake that sleep would last until the
+ * deadline. When it is set there is nothing to wait for but the threads' way
+ * out. Of several that find so at the same time exactly one was the first to
+ * set it, and does all this; the others just leave.
+ *
  * Invariant: between its publication and its sleep a worker checks every source
  * from which it could be asked to run; a new source needs a check in
  * pin_park_has_work().

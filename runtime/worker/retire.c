@@ -1,10 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a worker leaves a runtime that goes on, when a thread pool becomes
- * smaller.
+ * smaller. The loop calls these on the worker that was asked to leave.
  *
- * The loop calls these on the worker that was asked to leave; worker.h,
- * "leaving", has the protocol.
+ * A worker that is asked to leave takes nothing more of what others may run as
+ * well. What it has of that, in its LIFO slot, its deque, on its wheel of
+ * timers, it gives to all, and a wake that was meant for it to another. Tasks
+ * bound to it, waits that its tasks have begun, requests, tasks in its inbox,
+ * and credit that is being granted to it, it brings to an end; it sleeps for
+ * that without being in the parked set, in its ring if anything is in flight
+ * there. When nothing is left it gives back the credit that it kept and goes
+ * OUT, and its thread ends.
+ *
+ *     IN       it serves its lanes
+ *     LEAVING  asked to go; it runs tasks bound to it
+ *     OUT      gone; its place may be taken by another thread
+ *
+ * Its inbox and its offers stay, since others may have found the worker before.
+ * A thread that leaves something there and finds it OUT takes all of it and
+ * gives it to the fallback worker, which never leaves. (If it then finds that
+ * another thread has come in the meantime, it gives back the messages of the
+ * inbox: some of them may be bound to that one.)
+ *
+ *     pusher                           worker
+ *     a  push into the inbox           1  service := OUT
+ *     b  seq_cst fence                 2  seq_cst fence
+ *     c  service is OUT: forward       3  forward
+ *
+ * [RETIRE-1] a-b-c against 1-2-3: of two fences one is first; either the pusher
+ * sees OUT or the worker sees the push. Without either, it would stay there
+ * until a next worker comes. Both may take: the inbox is taken as a whole.
+ * [RETIRE-2] the resizer: service := LEAVING, then a wake, as for any work:
+ * [PARK-1], [PARK-2].
+ *
+ * Its rings go as well: the next thread makes its own, as a ring is its
+ * thread's. Others may still use them then, a waker that has yet to ring the
+ * doorbell, and the watchdog. So the resizer joins the thread and waits for
+ * them:
+ *
+ *     worker                     waker                 resizer
+ *     PARK_RING                  sets NOTIFIED there
+ *     1  finds NOTIFIED:         a  rings the          i   joins the thread
+ *          rings_due += 1              doorbell        ii  rung = rings_due
+ *        …, OUT, thread ends     b  rung += 1          iii frees the ring
+ *
+ * [RETIRE-3] of those that notify a sleeper in its ring one finds it so, and
+ * rings; the worker counts that when it is up (1), the waker when it has rung
+ * (b, release), and ii (acquire) waits for all that rang. Else a doorbell would
+ * ring in another's file descriptor. The watchdog looks at rings under a lock
+ * (`rings_lock`), as far as they are open, and they are closed under it.
+ *
+ * What stays with the place is the arena, as pools may be in it, and its CPU.
+ *
+ * Two things a worker does as the last of several, and so once more on its way
+ * out: it hands on a wake by which it was counted as a searcher [SEARCH-1], and
+ * it looks whether all is over [END-1], as its last task may have been the last
+ * of all, with the others asleep.
  *
  * Invariant: a task, timer or message that reaches the worker after it left is
  * forwarded to the fallback worker by the thread that brings it.

@@ -85,7 +85,7 @@ enum pin_task_kind {
 	PIN_TASK_WAIT = 4,    /* the message of a wait: worker/wait.h */
 	PIN_TASK_REQUEST = 5, /* the message of a request: worker/request.h */
 	PIN_TASK_LANDED = 6,  /* a request that is over: run whatever happens */
-	PIN_TASK_FILES = 7,   /* a worker is to let go of closed files: worker/worker.h */
+	PIN_TASK_FILES = 7,   /* a worker is to let go of closed files: file_close.c */
 	PIN_TASK_TOLL = 8,    /* no task; a timer's: device queue: worker/request.h */
 };
 
@@ -457,7 +457,7 @@ struct pin_worker {
 	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.c */
 	struct pin_atomic_u32 wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, retire.c */
 	struct pin_biased_lock cancels;	    /* of requests in flight: worker/request.h */
-	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/worker.h */
+	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] file_close.c */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */

@@ -37,22 +37,6 @@
  *
  * Where there are lanes, tasks of ended urgent requests come before all these
  * (next_task.c).
- *
- * The end: the gate is closed, and a worker that is about to sleep finds that
- * all that was ever admitted, spawned and submitted has also been run. Reading
- * first every "run" and then every "admitted", with counters that only grow,
- * makes equality proof: nothing was left at the moment between the two. (An
- * admission that is undone was too much while it counted, so it cannot make
- * them equal too early.)
- * [END-1] a worker counts its last task (release), fences, and only then reads
- * the others' counters; of two workers that finish at the same time one comes
- * second and sees all. Without the fence both could miss the other's count.
- * [END-2] it says so in a word (RMW, release) and wakes the sleepers on that; a
- * thread that ends the runtime by a deadline loads the word (acquire) and
- * sleeps while it is not set. Without the wake that sleep would last until the
- * deadline. When it is set there is nothing to wait for but the threads' way
- * out. Of several that find so at the same time exactly one was the first to
- * set it, and does all this; the others just leave.
  */
 
 /* In a forked child: the thread that lives on is no worker there. */
@@ -114,34 +98,8 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
 /*
  * The workers' arenas as a whole: how large they may be, on which rings they
  * are registered, and the messages when the machine gives less than was asked.
- *
- * Before the workers start, the memory cgroup is looked at: touching more than
- * it leaves is not an error but an OOM kill, so large buffers are given up, or
- * the creation fails. Seven eighths of the rest are used: stacks, rings, the
- * embedder and the page cache need memory too.
- *
- * When all arenas are there, they are registered once, on a ring of no other
- * use, and each worker's ring clones that table, where the kernel can (see
- * io/registered_buffers.h). For that the creator and the workers meet twice:
- * workers count themselves in `started_count` when they have their memory, the
- * creator registers and sets `has_registered`, they clone and count themselves
- * again. Elsewhere each worker registers its own arena as it starts.
- *
- * A thread pool may grow later, so its source stays until its end, and is only
- * read: a worker in the place of one of the first workers clones from it. One
- * in a place that was empty then registers its own arena alone: its reads into
- * others' memory, and theirs into its memory, go the plain way and are counted.
- *
- * [ARENA-1] creator: fill registry and source, release has_registered;
- * worker: acquire it, then read them. Without it a worker would clone from a
- * ring, or look an address up in a table, that it sees half-made. The way back,
- * count after clone and close after count, is started_count's release and
- * acquire: else the source could go while a worker still clones from it.
- *
- * Then each shortage is logged in one line, with the command that ends it, for
- * all workers together.
- *
- * All but pin_arena_setup_join() run on the creator's thread.
+ * All but pin_arena_setup_join() run on the creator's thread. arena_setup.c has
+ * the protocol.
  */
 
 /* Of each worker; `config` has been completed. */
@@ -221,7 +179,7 @@ bool pin_worker_should_yield(struct pin_worker *worker);
  *
  * queue/parker.h [PARK-1] [PARK-2] and worker/wake.h [SEARCH-1] have the
  * protocol. A worker about to sleep may also find that the runtime has come to
- * its end [END-1], see worker/worker.h.
+ * its end [END-1]; park.c has that.
  */
 
 /* Everything that could make this worker run; the re-check of [PARK-1]. */
@@ -431,27 +389,8 @@ static inline void pin_fault_name(pin_fault_fn function)
  * next returned buffer handed over.
  *
  * While a request uses a buffer, of the worker or of a pool, it is lent to the
- * kernel: it cannot be given back until the request has ended.
- *
- * [IO-1] the maker of a pool stores it in `pools` (release) -> a worker loads
- * it (acquire): it finds the pool complete. An ended pool has no buffer out, so
- * no request uses one, but it is searched for others': it is taken out of
- * `pools`, and freed when the searches that could still see it are through.
- * Before the first, `has_pools` is set for good; a holder of a buffer of it
- * sees that.
- *
- * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
- * home the buffers it has gathered (memory/pool.h); the end of a pool takes
- * that once of each worker, between taking it out and freeing it: [BIASED-1].
- * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
- * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
- * pool taken out, or its end is waited for.
- *
- * [IO-4] each worker makes its arena and its buffers before it counts itself as
- * started; the thread that has awaited all sets `arenas_beyond` (release) -> a
- * request's worker, or its poster, loads it (acquire), and may read all of
- * them: they stay as they are. Before, no worker has another's buffer. Where
- * threads come and go, in a thread pool, it is never set.
+ * kernel: it cannot be given back until the request has ended. buffers.c has
+ * the protocol.
  */
 
 /*
@@ -540,25 +479,8 @@ static inline bool pin_worker_owns_entry(
 
 /*
  * Polled transfers: those whose completions a worker asks the device for, on a
- * second ring, instead of being interrupted for them.
- *
- * Which transfers: where the configuration's `polled` says so, reads and writes
- * past the page cache, of a size that is worth it, of a disk that sysfs lists
- * queues for, or of any. They have been admitted like all others
- * (device_queue.c); where the second ring is full they go to the first, so
- * nothing ever waits for room in it. A transfer refused by the file system or
- * the device goes to the first ring too, and a account whose device did so is
- * not tried again.
- *
- * While any is in flight the worker runs tasks and asks in between, each time
- * round its loop, and instead of a sleep makes way for others
- * (pin_park_undo()). Nothing interrupts it, so a sleep would have no end.
- *
- * The ring takes no cancels, and the device would not hear of them. Cancelled,
- * or past its deadline, a transfer ends when its device ends it, with the
- * device's result, unless it has to be tried again. A stop waits for that.
- *
- * On the worker alone: where rings are shared there is none.
+ * second ring, instead of being interrupted for them. On the worker alone:
+ * where rings are shared there is none. extra_rings.c has the rules.
  */
 
 /*
@@ -589,33 +511,8 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
 /* ---- extra rings: commands ---- */
 
 /*
- * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of
- * the worker's, or by calls.
- *
- * That ring is made when the first such read comes, so that a worker without
- * such reads has none. The first ring watches it while the worker sleeps there,
- * so one wait is for both, and for all that else ends it:
- *
- *     worker                               device
- *     a  publishes that it sleeps          1  completes: wide ring's queue
- *     b  wide ring's queue empty?          2  armed? first ring's queue
- *     c  arms the watch, which looks
- *        at the wide ring's queue again
- *     d  waits in the first ring
- *
- * The kernel's check in c sees completions between b and c; later ones fire the
- * watch. That is one poll for each sleep, and none for a worker that has more
- * to do. A watch that was armed for an earlier sleep, and has not fired since,
- * is as good as a new one.
- *
- * Calls take its place, one after the other and with the worker blocked, where
- * the kernel has no such ring or its driver does not take commands from one,
- * where rings are shared, without io_uring, and while the secondary ring is
- * full.
- *
- * The ring takes no cancels: a command on it ends when its device ends it.
- *
- * On the worker alone.
+ * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of the
+ * worker's, or by calls. On the worker alone. extra_rings.c has the rules.
  */
 
 /* An admitted request, in no list: begins it, or is done with it. */
@@ -644,7 +541,7 @@ static inline bool pin_commands_has_work(const struct pin_worker *worker)
 }
 
 /*
- * Before a wait in the first ring, which a completion here then ends: c above.
+ * Before a wait in the first ring, which a completion here then ends.
  */
 static inline void pin_commands_watch(struct pin_worker *worker)
 {
@@ -657,25 +554,8 @@ static inline void pin_commands_watch(struct pin_worker *worker)
 /* ---- closing files ---- */
 
 /*
- * Files that a worker's ring has registered, and their end: the table
- * (io/registered_files.h) is the worker's alone, so a thread that closes a file
- * elsewhere leaves a message in its inbox, one however many files that are, and
- * ends its sleep.
- *
- *     closing thread                     the worker
- *     the record is closed               takes the message
- *     has_closed_files: 0 -> 1           has_closed_files -> 0
- *       if it was 0: message, wake       looks which records are closed
- *
- * [FILES-1] a closing thread that finds 1 relies on the message under way: the
- * exchange to 0 reads the value of its exchange to 1, so the check comes after
- * its close; a later one finds 0 and posts anew. Without that a file could stay
- * open.
- *
- * A worker that leaves its runtime gives up all its files, and a message for it
- * goes to the fallback worker (retire.c). The fallback worker takes the flag
- * off, and sends the message on if another thread is there: its files may have
- * relied on it.
+ * Files that a worker's ring has registered, and their end: a thread that
+ * closes a file elsewhere leaves a message. file_close.c has the protocol.
  */
 
 /*
@@ -706,63 +586,7 @@ void pin_files_end(struct pin_worker *worker);
 
 /*
  * How a worker leaves while its runtime goes on: when a thread pool becomes
- * smaller (api/internal.h).
- *
- * A worker that is asked to leave takes nothing more of what others may run as
- * well. What it has of that, in its LIFO slot, its deque, on its wheel of
- * timers, it gives to all, and a wake that was meant for it to another. Tasks
- * bound to it, waits that its tasks have begun, requests, tasks in its inbox,
- * and credit that is being granted to it, it brings to an end; it sleeps for
- * that without being in the parked set, in its ring if anything is in flight
- * there. When nothing is left it gives back the credit that it kept and goes
- * OUT, and its thread ends.
- *
- *     IN       it serves its lanes
- *     LEAVING  asked to go; it runs tasks bound to it
- *     OUT      gone; its place may be taken by another thread
- *
- * Its inbox and its offers stay, since others may have found the worker before.
- * A thread that leaves something there and finds it OUT takes all of it and
- * gives it to the fallback worker, which never leaves. (If it then finds that
- * another thread has come in the meantime, it gives back the messages of the
- * inbox: some of them may be bound to that one.)
- *
- *     pusher                           worker
- *     a  push into the inbox           1  service := OUT
- *     b  seq_cst fence                 2  seq_cst fence
- *     c  service is OUT: forward       3  forward
- *
- * [RETIRE-1] a-b-c against 1-2-3: of two fences one is first; either the pusher
- * sees OUT or the worker sees the push. Without either, it would stay there
- * until a next worker comes. Both may take: the inbox is taken as a whole.
- * [RETIRE-2] the resizer: service := LEAVING, then a wake, as for any work:
- * [PARK-1], [PARK-2].
- *
- * Its rings go as well: the next thread makes its own, as a ring is its
- * thread's. Others may still use them then, a waker that has yet to ring the
- * doorbell, and the watchdog. So the resizer joins the thread and waits for
- * them:
- *
- *     worker                     waker                 resizer
- *     PARK_RING                  sets NOTIFIED there
- *     1  finds NOTIFIED:         a  rings the          i   joins the thread
- *          rings_due += 1              doorbell        ii  rung = rings_due
- *        …, OUT, thread ends     b  rung += 1          iii frees the ring
- *
- * [RETIRE-3] of those that notify a sleeper in its ring one finds it so, and
- * rings; the worker counts that when it is up (1), the waker when it has rung
- * (b, release), and ii (acquire) waits for all that rang. Else a doorbell would
- * ring in another's file descriptor. The watchdog looks at rings under a lock
- * (`rings_lock`), as far as they are open, and they are closed under it.
- *
- * What stays with the place is the arena, as pools may be in it, and its CPU.
- *
- * Two things a worker does as the last of several, and so once more on its way
- * out: it hands on a wake by which it was counted as a searcher [SEARCH-1], and
- * it looks whether all is over [END-1], as its last task may have been the last
- * of all, with the others asleep.
- *
- * Called on the worker.
+ * smaller (api/internal.h). Called on the worker. retire.c has the protocol.
  */
 
 static inline bool pin_retire_is_asked(const struct pin_worker *worker)
