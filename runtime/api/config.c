@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The configuration: one table says for each field its range, default and
- * environment variable; defaults, checks and pinion_config_from_env() all
- * follow it.
+ * environment variable; defaults, checks and environment.c all follow it.
  *
  * pinion_runtime_create() passes the caller's struct through
  * pin_config_accept(), which also completes structs of older programs.
@@ -32,29 +31,9 @@
 _Static_assert(sizeof(struct pinion_config) == 144, "released size");
 _Static_assert(sizeof(struct pinion_tuning) == 312, "released size");
 
-/* Which struct a field is in. */
-enum part {
-	IN_config,
-	IN_tuning,
-};
-
-struct field {
-	const char *name;
-	const char *variable; /* in the environment, or NULL */
-	enum part part;
-	size_t offset;
-	size_t bytes; /* of the member: 4 or 8 */
-	uint64_t standard;
-	uint64_t min;
-	uint64_t max;
-	uint64_t multiple;	  /* of which the value must be one; 1: any */
-	const char *const *words; /* the values' names in the environment; NULL: numbers */
-	bool is_set;		  /* the first word is the empty set, the others a bit each */
-};
-
 #define ROW(part, member, variable, standard, min, max, multiple, words, is_set) \
 	{ \
-#member, variable, IN_##part, offsetof(struct pinion_##part, member), \
+#member, variable, PIN_CONFIG_IN_##part, offsetof(struct pinion_##part, member), \
 			sizeof(((struct pinion_##part *)0)->member), standard, min, max, multiple, \
 			words, is_set \
 	}
@@ -79,8 +58,6 @@ enum {
 	MEMORY_SHARE = 64,
 	BUFFERS_MIN = 4,
 	DEPTH_MAX = (1 << 20) - 1,
-	TEXT_SHOWN = 64,   /* of a text that is refused; the rest has room */
-	WORDS_BYTES = 384, /* the list of words that a field may have */
 	METRICS_PATH_BYTES = 4000,
 };
 
@@ -92,13 +69,9 @@ enum {
 #define POOL_BYTES_MAX (UINT64_C(64) << 30)
 
 /* Not in the table. */
-static const char lanes_variable[] = "PINION_LANES";
-static const char seed_variable[] = "PINION_SEED";
-static const char metrics_variable[] = "PINION_METRICS_FILE";
-
-/* The name; the text, cut to TEXT_SHOWN; the mistake. */
-#define LANES_REFUSED \
-	"%s: \"%.*s\": %s; classes are h, n, l and a number each, as in \"h:1,hn:2,hnl\""
+const char pin_lanes_variable[] = "PINION_LANES";
+const char pin_seed_variable[] = "PINION_SEED";
+const char pin_metrics_variable[] = "PINION_METRICS_FILE";
 
 static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
@@ -122,7 +95,7 @@ static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
 /* All but both `size`, the seed, pointers and what is reserved. */
-static const struct field fields[] = {
+static const struct pin_config_field fields[] = {
 	NUMBER(config, worker_count, "PINION_WORKER_COUNT", 0, 0, 4096),
 	NUMBER(config, use_smt, "PINION_USE_SMT", 0, 0, 1),
 	FIELD(config, bind_workers, "PINION_BIND_WORKERS", PINION_BIND_CORE, PINION_BIND_NONE,
@@ -208,30 +181,26 @@ static const struct field fields[] = {
 	NUMBER(tuning, metrics_page, "PINION_METRICS_PAGE", 1, 0, 1),
 };
 
-/* A configuration and its tuning, together. */
-struct parts {
-	struct pinion_config *config;
-	struct pinion_tuning *tuning;
-};
-
-static __attribute__((unused)) bool is_sound(const struct field *field)
+static __attribute__((unused)) bool is_sound(const struct pin_config_field *field)
 {
-	size_t end = field->part == IN_config ? sizeof(struct pinion_config)
-					      : sizeof(struct pinion_tuning);
+	size_t end = field->part == PIN_CONFIG_IN_config ? sizeof(struct pinion_config)
+							 : sizeof(struct pinion_tuning);
 
 	return field->offset + field->bytes <= end && field->min <= field->standard &&
 		field->standard <= field->max && field->multiple > 0 &&
 		field->standard % field->multiple == 0 && !(field->is_set && field->words == NULL);
 }
 
-static uint8_t *member_of(const struct parts *parts, const struct field *field)
+static uint8_t *member_of(
+	const struct pin_config_parts *parts, const struct pin_config_field *field)
 {
 	PIN_DCHECK(is_sound(field));
-	return field->part == IN_config ? (uint8_t *)parts->config + field->offset
-					: (uint8_t *)parts->tuning + field->offset;
+	return field->part == PIN_CONFIG_IN_config ? (uint8_t *)parts->config + field->offset
+						   : (uint8_t *)parts->tuning + field->offset;
 }
 
-static uint64_t read_field(const struct parts *parts, const struct field *field)
+static uint64_t read_field(
+	const struct pin_config_parts *parts, const struct pin_config_field *field)
 {
 	uint64_t wide;
 	uint32_t narrow;
@@ -245,7 +214,8 @@ static uint64_t read_field(const struct parts *parts, const struct field *field)
 	return narrow;
 }
 
-static void write_field(const struct parts *parts, const struct field *field, uint64_t value)
+void pin_config_write_field(
+	const struct pin_config_parts *parts, const struct pin_config_field *field, uint64_t value)
 {
 	uint32_t narrow = (uint32_t)value;
 
@@ -257,11 +227,17 @@ static void write_field(const struct parts *parts, const struct field *field, ui
 	}
 }
 
-static void write_defaults(const struct parts *parts, enum part part)
+const struct pin_config_field *pin_config_fields(size_t *out_count)
+{
+	*out_count = PIN_ARRAY_COUNT(fields);
+	return fields;
+}
+
+static void write_defaults(const struct pin_config_parts *parts, enum pin_config_part part)
 {
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		if (fields[i].part == part) {
-			write_field(parts, &fields[i], fields[i].standard);
+			pin_config_write_field(parts, &fields[i], fields[i].standard);
 			PIN_DCHECK(read_field(parts, &fields[i]) == fields[i].standard);
 		}
 	}
@@ -271,7 +247,7 @@ void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
 {
 	struct pinion_config full = {.size = size};
 
-	write_defaults(&(struct parts){.config = &full}, IN_config);
+	write_defaults(&(struct pin_config_parts){.config = &full}, PIN_CONFIG_IN_config);
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
@@ -279,16 +255,12 @@ void pinion_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
 {
 	struct pinion_tuning full = {.size = size, .seed = seed_standard};
 
-	write_defaults(&(struct parts){.tuning = &full}, IN_tuning);
+	write_defaults(&(struct pin_config_parts){.tuning = &full}, PIN_CONFIG_IN_tuning);
 	pin_sized_give(tuning, size, &full, sizeof(full));
 }
 
-/*
- * `source` names the field or the variable that the value came from, so that
- * the message tells the reader where to change it.
- */
-static int check_field(
-	const struct pin_log *log, const struct field *field, uint64_t value, const char *source)
+int pin_config_check_field(const struct pin_log *log, const struct pin_config_field *field,
+	uint64_t value, const char *source)
 {
 	PIN_DCHECK(is_sound(field));
 	if (value < field->min || value > field->max) {
@@ -314,14 +286,14 @@ static int check_power_of_two(const struct pin_log *log, const char *name, uint3
 	return 0;
 }
 
-/* Relative, it would depend on where the process is when it is read. */
-static int check_path(const struct pin_log *log, const char *path, const char *source)
+/* A relative path would depend on where the process is when it is read. */
+int pin_config_check_path(const struct pin_log *log, const char *path, const char *source)
 {
 	if (path == NULL || (path[0] == '/' && strlen(path) < METRICS_PATH_BYTES)) {
 		return 0;
 	}
 	pin_log(log, PINION_LOG_ERROR, "%s: \"%.*s\" is not an absolute path of less than %d bytes",
-		source, TEXT_SHOWN, path, METRICS_PATH_BYTES);
+		source, PIN_CONFIG_TEXT_SHOWN, path, METRICS_PATH_BYTES);
 	return -EINVAL;
 }
 
@@ -374,7 +346,7 @@ static int check_tuning(const struct pin_log *log, const struct pinion_tuning *t
 		pin_log(log, PINION_LOG_ERROR, "reserved: %u is not 0", tuning->reserved);
 		return -EINVAL;
 	}
-	return check_path(log, tuning->metrics_file, "metrics_file");
+	return pin_config_check_path(log, tuning->metrics_file, "metrics_file");
 }
 
 static int check_config(const struct pin_log *log, const struct pinion_config *config)
@@ -392,6 +364,15 @@ static int check_config(const struct pin_log *log, const struct pinion_config *c
 	return 0;
 }
 
+int pin_config_refuse_lanes(
+	const struct pin_log *log, const char *text, const char *fault, const char *source)
+{
+	pin_log(log, PINION_LOG_ERROR,
+		"%s: \"%.*s\": %s; classes are h, n, l and a number each, as in \"h:1,hn:2,hnl\"",
+		source, PIN_CONFIG_TEXT_SHOWN, text, fault);
+	return -EINVAL;
+}
+
 /*
  * Parses the text only to check it; the runtime parses it again when it knows
  * the number of workers.
@@ -405,12 +386,7 @@ static int check_lanes(const struct pin_log *log, const struct pinion_config *co
 		pin_lane_plan_complete(&plan, config->worker_count, config->worker_count) == 0) {
 		fault = "it does not fit worker_count";
 	}
-	if (fault != NULL) {
-		pin_log(log, PINION_LOG_ERROR, LANES_REFUSED, "lanes", TEXT_SHOWN, config->lanes,
-			fault);
-		return -EINVAL;
-	}
-	return 0;
+	return fault == NULL ? 0 : pin_config_refuse_lanes(log, config->lanes, fault, "lanes");
 }
 
 /* The caller's tuning, or every default, as a struct of this library's size. */
@@ -439,7 +415,7 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 {
 	struct pinion_config config;
 	struct pinion_tuning tuning;
-	struct parts parts = {.config = &config, .tuning = &tuning};
+	struct pin_config_parts parts = {.config = &config, .tuning = &tuning};
 	struct pin_log log;
 	int rc;
 
@@ -457,7 +433,8 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 	config.tuning = NULL; /* the caller's, and no longer needed */
 	log = (struct pin_log){.fn = config.log, .arg = config.log_arg};
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
-		rc = check_field(&log, &fields[i], read_field(&parts, &fields[i]), fields[i].name);
+		rc = pin_config_check_field(
+			&log, &fields[i], read_field(&parts, &fields[i]), fields[i].name);
 		if (rc < 0) {
 			return rc;
 		}
@@ -510,234 +487,4 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
 	if (config->buffer_count == 0) {
 		config->buffer_count = default_buffers(config);
 	}
-}
-
-/* `base` 0 accepts hexadecimal as well. */
-static bool parse_number(const char *text, int base, uint64_t *out_value)
-{
-	char *end;
-
-	errno = 0;
-	*out_value = strtoull(text, &end, base);
-	return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
-}
-
-static bool parse_word(
-	const char *text, size_t length, const struct field *field, uint64_t *out_index)
-{
-	for (size_t i = 0; field->words[i] != NULL; i++) {
-		if (strlen(field->words[i]) == length &&
-			memcmp(text, field->words[i], length) == 0) {
-			*out_index = i;
-			PIN_DCHECK(field->is_set || (i >= field->min && i <= field->max));
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Words with commas between them. */
-static bool parse_set(const char *text, const struct field *field, uint64_t *out_value)
-{
-	uint64_t value = 0;
-
-	PIN_DCHECK(field->is_set && field->words != NULL);
-	for (;;) {
-		size_t length = strcspn(text, ",");
-		uint64_t index;
-
-		if (!parse_word(text, length, field, &index)) {
-			return false;
-		}
-		PIN_DCHECK(index <= 64); /* a bit each, after the empty set */
-		value |= index == 0 ? 0 : UINT64_C(1) << (index - 1);
-		if (text[length] == '\0') {
-			*out_value = value;
-			return true;
-		}
-		text += length + 1;
-	}
-}
-
-static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)
-{
-	if (field->words == NULL) {
-		return parse_number(text, 10, out_value);
-	}
-	if (field->is_set) {
-		return parse_set(text, field, out_value);
-	}
-	return parse_word(text, strlen(text), field, out_value);
-}
-
-/* Each value that a field with words may have, on one line. */
-static void list_words(const struct field *field, char *text, size_t bytes)
-{
-	size_t length = 0;
-
-	for (size_t i = 0; field->words[i] != NULL; i++) {
-		length += (size_t)snprintf(text + length, bytes - length, "%s%s",
-			i == 0			? ""
-				: field->is_set ? ","
-						: ", ",
-			field->words[i]);
-		PIN_CHECK(length < bytes);
-	}
-}
-
-/* A text of the environment that is no value, with those that are. */
-static int refuse_text(const struct pin_log *log, const struct field *field, const char *text)
-{
-	char words[WORDS_BYTES];
-
-	if (field->words == NULL) {
-		pin_log(log, PINION_LOG_ERROR,
-			"%s: \"%.*s\" is not a value for %s: it takes a number from %llu to %llu",
-			field->variable, TEXT_SHOWN, text, field->name,
-			(unsigned long long)field->min, (unsigned long long)field->max);
-		return -EINVAL;
-	}
-	list_words(field, words, sizeof(words));
-	pin_log(log, PINION_LOG_ERROR, "%s: \"%.*s\" is not a value for %s: %s %s", field->variable,
-		TEXT_SHOWN, text, field->name,
-		field->is_set ? "it takes a list of" : "it takes one of", words);
-	return -EINVAL;
-}
-
-/* The text stays where it is; that of the default is the default. */
-static int read_lanes(struct pinion_config *config, const struct pin_log *log)
-{
-	const char *text = getenv(lanes_variable);
-	struct pin_lane_plan plan;
-	const char *fault;
-
-	if (text == NULL || text[0] == '\0') {
-		return 0;
-	}
-	fault = pin_lane_plan_parse(&plan, text);
-	if (fault != NULL) {
-		pin_log(log, PINION_LOG_ERROR, LANES_REFUSED, lanes_variable, TEXT_SHOWN, text,
-			fault);
-		return -EINVAL;
-	}
-	config->lanes = strcmp(text, "hnl") == 0 ? NULL : text;
-	return 0;
-}
-
-static void warn_of_unused(const struct pin_log *log, const char *variable)
-{
-	pin_log(log, PINION_LOG_WARN,
-		"%s has no effect: this program does not read variables of struct pinion_tuning",
-		variable);
-}
-
-/* The seed is no field of the table: any number of 64 bits is valid. */
-static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
-{
-	const char *text = getenv(seed_variable);
-	uint64_t seed;
-
-	if (text == NULL || text[0] == '\0') {
-		return 0;
-	}
-	if (tuning == NULL) {
-		warn_of_unused(log, seed_variable);
-		return 0;
-	}
-	if (parse_number(text, 0, &seed)) {
-		tuning->seed = seed;
-		return 0;
-	}
-	pin_log(log, PINION_LOG_ERROR,
-		"%s: \"%.*s\" is not a value for seed: it takes a number of 64 bits", seed_variable,
-		TEXT_SHOWN, text);
-	return -EINVAL;
-}
-
-/* The text stays where it is. */
-static int read_metrics_file(struct pinion_tuning *tuning, const struct pin_log *log)
-{
-	/* It names a file: not by the caller of a program with more rights. */
-	const char *text = secure_getenv(metrics_variable);
-	int rc;
-
-	if (text == NULL || text[0] == '\0') {
-		return 0;
-	}
-	if (tuning == NULL) {
-		warn_of_unused(log, metrics_variable);
-		return 0;
-	}
-	text = strcmp(text, "none") == 0 ? NULL : text;
-	rc = check_path(log, text, metrics_variable);
-	tuning->metrics_file = rc == 0 ? text : tuning->metrics_file;
-	return rc;
-}
-
-static void warn_of_others(const struct pin_log *log)
-{
-	const char *names[PIN_ARRAY_COUNT(fields) + 3];
-	size_t count = 0;
-
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
-		if (fields[i].variable != NULL) {
-			names[count++] = fields[i].variable;
-		}
-	}
-	names[count++] = lanes_variable;
-	names[count++] = seed_variable;
-	names[count++] = metrics_variable;
-	PIN_DCHECK(count <= PIN_ARRAY_COUNT(names));
-	pin_environment_warn(log, names, count);
-}
-
-/*
- * An empty variable counts as unset, so that a script can clear one. A variable
- * of the tuning without a tuning to write to is a warning.
- */
-static int read_variable(
-	const struct parts *parts, const struct field *field, const struct pin_log *log)
-{
-	const char *text = field->variable == NULL ? NULL : getenv(field->variable);
-	uint64_t value;
-	int rc;
-
-	if (text == NULL || text[0] == '\0') {
-		return 0;
-	}
-	if (field->part == IN_tuning && parts->tuning == NULL) {
-		warn_of_unused(log, field->variable);
-		return 0;
-	}
-	if (!parse_value(text, field, &value)) {
-		return refuse_text(log, field, text);
-	}
-	rc = check_field(log, field, value, field->variable);
-	if (rc == 0) {
-		write_field(parts, field, value);
-		PIN_DCHECK(read_field(parts, field) == value);
-	}
-	return rc;
-}
-
-/*
- * Warns of misspelt variables first, then reads the known ones; the first bad
- * value ends the call.
- */
-int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *tuning)
-{
-	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
-	struct parts parts = {.config = config, .tuning = tuning};
-	int rc = 0;
-
-	warn_of_others(&log);
-	if (tuning != NULL) {
-		config->tuning = tuning;
-	}
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields) && rc == 0; i++) {
-		rc = read_variable(&parts, &fields[i], &log);
-	}
-	rc = rc == 0 ? read_lanes(config, &log) : rc;
-	rc = rc == 0 ? read_seed(tuning, &log) : rc;
-	return rc == 0 ? read_metrics_file(tuning, &log) : rc;
 }

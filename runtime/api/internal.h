@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Internals shared by the files that carry out the public headers, a section
- * each: environment, configuration, pools, resize, runtime.
+ * each: configuration, pools, resize, runtime.
  */
 #ifndef PIN_API_INTERNAL_H
 #define PIN_API_INTERNAL_H
@@ -16,21 +16,6 @@
 #include <pinion/config.h>
 #include <pinion/pool.h>
 #include <stddef.h>
-
-/* ---- environment ---- */
-
-/*
- * Variables that begin with PINION_ and that no code reads: a misspelt one
- * would do nothing, and its user would not know. The names that the
- * configuration has, and their values, are config.c's.
- */
-
-/*
- * Warns of each, in a line with the name that is nearest to it, of `names` and
- * of those that others read. Once in a process, the first time that there is a
- * log. Context: any thread; not while another changes the environment.
- */
-void pin_environment_warn(const struct pin_log *log, const char *const *names, size_t count);
 
 /* ---- config ---- */
 
@@ -48,6 +33,62 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 
 /* Fills in what an accepted configuration left to the library. */
 void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count);
+
+/* ---- config: its fields ---- */
+
+/*
+ * The table of fields, for environment.c. A `source` is the field or variable
+ * that a value came from, which messages name.
+ */
+
+/* Which struct a field is in. */
+enum pin_config_part {
+	PIN_CONFIG_IN_config,
+	PIN_CONFIG_IN_tuning,
+};
+
+enum {
+	PIN_CONFIG_TEXT_SHOWN = 64, /* of a text that is refused; the rest has room */
+};
+
+struct pin_config_field {
+	const char *name;
+	const char *variable; /* in the environment, or NULL */
+	enum pin_config_part part;
+	size_t offset;
+	size_t bytes; /* of the member: 4 or 8 */
+	uint64_t standard;
+	uint64_t min;
+	uint64_t max;
+	uint64_t multiple;	  /* of which the value must be one; 1: any */
+	const char *const *words; /* the values' names in the environment; NULL: numbers */
+	bool is_set;		  /* the first word is the empty set, the others a bit each */
+};
+
+/* A configuration and its tuning, together. */
+struct pin_config_parts {
+	struct pinion_config *config;
+	struct pinion_tuning *tuning;
+};
+
+const struct pin_config_field *pin_config_fields(size_t *out_count);
+
+/* Variables that are not in it. */
+extern const char pin_lanes_variable[];
+extern const char pin_seed_variable[];
+extern const char pin_metrics_variable[];
+
+/* 0 or -EINVAL; the log says why. */
+int pin_config_check_field(const struct pin_log *log, const struct pin_config_field *field,
+	uint64_t value, const char *source);
+int pin_config_check_path(const struct pin_log *log, const char *path, const char *source);
+
+void pin_config_write_field(
+	const struct pin_config_parts *parts, const struct pin_config_field *field, uint64_t value);
+
+/* -EINVAL, with a line about that mistake in a text of lanes. */
+int pin_config_refuse_lanes(
+	const struct pin_log *log, const char *text, const char *fault, const char *source);
 
 /* ---- pool config ---- */
 
@@ -120,7 +161,7 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
  * All the workers there may ever be have their places from the beginning: in
  * the arrays, in the orders of search and wake. So nothing that other threads
  * read changes its place; an absent worker has no work, sleeps in no set and
- * has no thread (worker/worker.h). Of each class the first workers are there,
+ * has no thread (worker/retire.c). Of each class the first workers are there,
  * and of the last class always one, the fallback worker.
  *
  * One resize at a time, and none beside the end of the runtime: it holds the
