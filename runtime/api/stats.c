@@ -402,7 +402,7 @@ int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index
 	}
 	PIN_CHECK(index < PIN_ARRAY_COUNT(shared->disks.disks));
 	disk = &shared->disks.disks[index];
-	sums = pin_device_queue_sums(shared, disk);
+	sums = pin_device_account_sums(shared, disk);
 	limit = pin_load_relaxed_u64(&disk->credit.limit);
 	taken = pin_load_relaxed_u64(&disk->credit.taken);
 	figures = (struct pinion_device_stats){

@@ -17,15 +17,7 @@
 #include "runtime/worker/wake.h"
 
 enum {
-	/*
-	 * Ends until a worker checks whether an interval is over: as many as
-	 * come in LOOK_GAP_NS, since reading the clock takes 25 ns, and there
-	 * are reads that are over in 700.
-	 */
-	LOOK_ENDS_MIN = 16,
-	LOOK_ENDS_MAX = 64,
-	LOOK_GAP_NS = 100 * 1000,
-	/* For each check this number of requests are timed. */
+	/* For each check of an interval this number of requests are timed. */
 	TIMED_PER_LOOK = 2,
 };
 
@@ -50,7 +42,7 @@ void pin_device_queue_init(struct pin_worker *worker)
 
 		account->worker = worker;
 		account->timer.owner_kind = PIN_TASK_TOLL;
-		account->look_ends = LOOK_ENDS_MIN;
+		account->look_ends = PIN_ACCOUNT_ENDS_MIN;
 		pin_device_waiters_init(&account->device_waiters);
 		pin_holding_init(&account->holding, granted);
 	}
@@ -64,33 +56,6 @@ void pin_device_queue_kick_all(struct pin_shared *shared)
 }
 
 /* ---- accounts ---- */
-
-/*
- * Accounts are few and never closed; all devices beyond them share the last
- * one.
- */
-static struct pin_account *open_account(struct pin_worker *worker, uint64_t device)
-{
-	struct pin_shared *shared = worker->shared;
-	struct pin_device_queue *device_queue = &worker->device_queue;
-	struct pin_account *account;
-	uint32_t place;
-
-	PIN_DCHECK(pin_worker_is_current(worker));
-	if (device_queue->account_count == PIN_LEDGERS) {
-		/* Of all further devices. */
-		return &device_queue->accounts[PIN_LEDGERS - 1];
-	}
-	account = &device_queue->accounts[device_queue->account_count];
-	device_queue->account_count++;
-	account->device = device;
-	account->disk = pin_disks_find(&shared->disks, shared->host, &shared->tuning, device);
-	account->is_polled =
-		account->disk->is_polled || shared->tuning.polled == PINION_POLLED_ALWAYS;
-	place = (uint32_t)(account->disk - shared->disks.disks) + 1;
-	pin_store_release_u32(&account->disk_place, place); /* [DISK-2] */
-	return account;
-}
 
 /* NULL: it has none yet. */
 static inline struct pin_account *known_account(struct pin_worker *worker, uint64_t device)
@@ -109,79 +74,7 @@ static inline struct pin_account *find_account(struct pin_worker *worker, uint64
 {
 	struct pin_account *account = known_account(worker, device);
 
-	return PIN_LIKELY(account != NULL) ? account : open_account(worker, device);
-}
-
-static void add_account(struct pin_disk_sums *sums, const struct pin_account *account)
-{
-	sums->requests += pin_meter_read(&account->requests);
-	sums->units += pin_meter_read(&account->units);
-	sums->bytes += pin_meter_read(&account->bytes);
-	sums->waited += pin_meter_read(&account->waited);
-	sums->throttled += pin_meter_read(&account->throttled);
-	sums->throttled_ns += pin_meter_read(&account->throttled_ns);
-	sums->latency_ns += pin_meter_read(&account->latency_ns);
-	sums->timed += pin_meter_read(&account->timed);
-	sums->slow += pin_meter_read(&account->slow);
-}
-
-/* Accounts are opened one after the other: no open one follows a closed one. */
-static void add_worker(
-	struct pin_disk_sums *sums, const struct pin_worker *worker, const struct pin_disk *disk)
-{
-	for (uint32_t i = 0; i < PIN_LEDGERS; i++) {
-		const struct pin_account *account = &worker->device_queue.accounts[i];
-		uint32_t place = pin_load_acquire_u32(&account->disk_place); /* [DISK-2] */
-
-		if (place == 0) {
-			return;
-		}
-		if (&worker->shared->disks.disks[place - 1] == disk) {
-			add_account(sums, account);
-		}
-	}
-}
-
-struct pin_disk_sums pin_device_queue_sums(
-	const struct pin_shared *shared, const struct pin_disk *disk)
-{
-	struct pin_disk_sums sums = {0};
-
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		add_worker(&sums, &shared->workers[i], disk);
-	}
-	return sums;
-}
-
-/* At the pace since the last check. */
-static uint32_t ends_within_gap(const struct pin_account *account, uint64_t now_ns)
-{
-	uint64_t elapsed_ns = now_ns - account->look_ns + 1;
-	uint64_t ends = (uint64_t)account->look_ends * LOOK_GAP_NS / elapsed_ns;
-
-	PIN_DCHECK(now_ns >= account->look_ns);
-	if (ends > LOOK_ENDS_MAX) {
-		return LOOK_ENDS_MAX;
-	}
-	return ends < LOOK_ENDS_MIN ? LOOK_ENDS_MIN : (uint32_t)ends;
-}
-
-static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_account *account)
-{
-	struct pin_shared *shared = worker->shared;
-	uint64_t now_ns = shared->host->now_ns();
-	struct pin_disk_sums sums;
-
-	account->ends_since_look = 0;
-	account->look_ends = ends_within_gap(account, now_ns);
-	account->look_ns = now_ns;
-	if (pin_disk_is_look_due(account->disk, now_ns)) {
-		sums = pin_device_queue_sums(shared, account->disk);
-		if (pin_disk_learn(&shared->disks, account->disk, shared->host, &shared->tuning,
-			    now_ns, &sums)) {
-			pin_device_queue_kick_all(shared);
-		}
-	}
+	return PIN_LIKELY(account != NULL) ? account : pin_device_account_open(worker, device);
 }
 
 /* ---- rates ---- */
@@ -598,7 +491,7 @@ static void charge_account(struct pin_worker *worker, struct pin_account *accoun
 			took_ns);
 	}
 	if (PIN_UNLIKELY(account->ends_since_look >= account->look_ends)) {
-		look_at_disk(worker, account);
+		pin_device_account_look(worker, account);
 	}
 }
 

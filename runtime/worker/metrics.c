@@ -142,7 +142,7 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 static struct pin_shown_device observe_device(const struct pin_shared *shared, uint32_t index)
 {
 	const struct pin_disk *disk = &shared->disks.disks[index];
-	struct pin_disk_sums sums = pin_device_queue_sums(shared, disk);
+	struct pin_disk_sums sums = pin_device_account_sums(shared, disk);
 
 	return (struct pin_shown_device){
 		.device = disk->device,

@@ -193,8 +193,25 @@ void pin_device_queue_expire(struct pin_worker *worker, struct pin_timer *timer)
 /* Has each worker look again, as limits are others. Any thread. */
 void pin_device_queue_kick_all(struct pin_shared *shared);
 
-/* Of one disk, all workers together. */
-struct pin_disk_sums pin_device_queue_sums(
+/* ---- accounts with devices ---- */
+
+enum {
+	/*
+	 * Ends until a worker checks whether an interval is over: as many as
+	 * come in 100 µs, at least these, since reading the clock takes 25 ns,
+	 * and there are reads that are over in 700.
+	 */
+	PIN_ACCOUNT_ENDS_MIN = 16,
+};
+
+/* On its worker, which has none with that device yet. */
+struct pin_account *pin_device_account_open(struct pin_worker *worker, uint64_t device);
+
+/* On its worker: has the disk learn its depth when an interval is over. */
+void pin_device_account_look(struct pin_worker *worker, struct pin_account *account);
+
+/* Of one disk, all workers together. Any thread. */
+struct pin_disk_sums pin_device_account_sums(
 	const struct pin_shared *shared, const struct pin_disk *disk);
 
 /* ---- submitting ---- */

@@ -147,6 +147,7 @@ static bool is_claimed(const struct pin_worker *target)
 #undef pin_request_submit
 #undef pin_requests_carry_out
 #undef pin_in_flight_end
+#include "runtime/worker/device_account.c"
 #include "runtime/worker/device_queue.c"
 
 #define pin_request_take(...) \

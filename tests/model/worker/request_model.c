@@ -100,4 +100,5 @@
 		} \
 		(pin_device_waiters_push)(waiters, lines, request); \
 	} while (0)
+#include "runtime/worker/device_account.c"
 #include "runtime/worker/device_queue.c"
