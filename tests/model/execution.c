@@ -82,7 +82,6 @@ static struct execution {
 	bool has_failed;
 	uint64_t event_count;
 	const struct model_case *test;
-	const struct model_mutant *mutant;
 	/* A snapshot has those that there are, and nothing after them. */
 	struct thread threads[MODEL_THREADS_MAX];
 	char message[TEXT_BYTES];
@@ -93,9 +92,6 @@ static struct execution {
 	size_t local_bytes;
 	uint64_t snapshot_step; /* of the last snapshot that counts */
 	bool is_fresh;		/* each runs from its beginning */
-	/* Since execution_forget_sites(). */
-	bool mutant_is_reached;
-	uint32_t given_reached; /* bits of the case's list */
 } execution;
 
 static uint8_t stacks[MODEL_THREADS_MAX][STACK_BYTES] __attribute__((aligned(64)));
@@ -531,52 +527,6 @@ void model_thread_local(void *address, size_t bytes)
 
 /* ---- outcome ---- */
 
-static bool is_defect(const struct model_defect *defect, enum model_spoil spoil, const char *site,
-	const char *callee)
-{
-	return defect->spoil == spoil && strcmp(defect->site, site) == 0 &&
-		(callee == NULL || (defect->callee != NULL && strcmp(defect->callee, callee) == 0));
-}
-
-bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *callee)
-{
-	const struct model_mutant *mutant = execution.mutant;
-	const struct model_defect *given = execution.test->given;
-
-	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
-		if (is_defect(&given[i], spoil, site, callee)) {
-			execution.given_reached |= 1u << i;
-			return true;
-		}
-	}
-	if (mutant == NULL || !is_defect(&mutant->defect, spoil, site, callee)) {
-		return false;
-	}
-	execution.mutant_is_reached = true;
-	return true;
-}
-
-void execution_forget_sites(void)
-{
-	execution.mutant_is_reached = false;
-	execution.given_reached = 0;
-}
-
-const struct model_defect *execution_unreached(void)
-{
-	const struct model_defect *given = execution.test->given;
-
-	if (execution.mutant != NULL) {
-		return execution.mutant_is_reached ? NULL : &execution.mutant->defect;
-	}
-	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
-		if ((execution.given_reached & 1u << i) == 0) {
-			return &given[i];
-		}
-	}
-	return NULL;
-}
-
 void model_event(const char *site, const char *operation, const void *address, uint64_t value)
 {
 	execution.events[execution.event_count % EVENTS_MAX] = (struct event){
@@ -613,6 +563,7 @@ void execution_exclude(void)
 {
 	snapshot_exclude(&execution, sizeof(execution));
 	snapshot_exclude(stacks, sizeof(stacks));
+	defects_exclude();
 }
 
 void execution_start_fresh(bool is_fresh)
@@ -643,7 +594,7 @@ static void run_from_beginning(const struct model_case *test, const struct model
 	const uint32_t *bounds, bool forgets_sharing)
 {
 	execution.test = test;
-	execution.mutant = mutant;
+	defects_begin(test, mutant);
 	memory_begin(forgets_sharing);
 	heap_begin();
 	choices_begin();

@@ -27,16 +27,24 @@ bool execution_is_running(void);
 /* Why the last one failed. */
 const char *execution_message(void);
 
+/* What the threads of the last one did, its end only. */
+void execution_print_events(void);
+
+/* ---- defects ---- */
+
+/* Keeps their state out of snapshots. */
+void defects_exclude(void);
+
+/* Those of the next executions. `mutant` may be NULL. */
+void defects_begin(const struct model_case *test, const struct model_mutant *mutant);
+
 /* Starts the count of sites reached anew, for one search. */
-void execution_forget_sites(void);
+void defects_forget_sites(void);
 
 /*
  * The mutant's defect, or without a mutant the first of those that the case is
  * given, whose site no execution since has reached; NULL: none.
  */
-const struct model_defect *execution_unreached(void);
-
-/* What the threads of the last one did, its end only. */
-void execution_print_events(void);
+const struct model_defect *defects_unreached(void);
 
 #endif

@@ -137,7 +137,7 @@ static bool check_at_random(const char *program, uint32_t limit)
 /* A site that is gone, or that this case never comes to, spoils nothing. */
 static bool sites_are_reached(const char *program)
 {
-	const struct model_defect *missed = execution_unreached();
+	const struct model_defect *missed = defects_unreached();
 	const char *callee;
 
 	if (missed == NULL) {
@@ -159,7 +159,7 @@ static bool check_case(const char *program)
 
 	set_bounds(bounds);
 	choices_search();
-	execution_forget_sites();
+	defects_forget_sites();
 	if (search(bounds, UINT64_MAX)) {
 		printf("%s/%s: all %llu executions pass (%u preemptions, %u stale reads)\n",
 			program, explorer.test->name, (unsigned long long)explorer.execution_count,
@@ -180,7 +180,7 @@ static bool check_mutant(const char *program)
 	uint32_t most;
 
 	set_bounds(bounds);
-	execution_forget_sites();
+	defects_forget_sites();
 	most = bounds[MODEL_PREEMPTION];
 	for (uint32_t i = 0; i <= most; i++) {
 		bounds[MODEL_PREEMPTION] = i;
