@@ -4,63 +4,25 @@
  * rule was broken, on which object, and how to mend it; through the log hook as
  * long as there is a runtime, and on stderr before an abort.
  * Method: each mistake in a child, whose hook writes to stderr; all that stderr
- * got, word by word, and how the child ended.
+ * got, word by word, and how the child ended. early_changes_are_told_in_words
+ * has those that change what is in flight.
  */
 #include "runtime/io/registered_files.h"
-#include "tests/support/child.h"
-#include "tests/support/runtimes.h"
+#include "tests/support/mistakes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pinion/budget.h>
-#include <pinion/call.h>
 #include <pinion/channel.h>
 #include <pinion/chunk.h>
-#include <pinion/group.h>
 #include <pinion/retry.h>
 #include <pinion/scan.h>
 #include <pinion/work.h>
 #include <semaphore.h>
-#include <sys/uio.h>
-
-enum {
-	ENDS = 0,
-	ABORTS = SIGABRT,
-	TEXT_BYTES = 2048,
-};
-
-/* One mistake, made in a child. */
-struct mistake {
-	const char *name;
-	int (*make)(void *arg);
-	int ending;
-	const char *text; /* "@" stands for an address */
-};
-
-static void hook(void *arg, enum pinion_log_level level, const char *message)
-{
-	(void)arg;
-	if (level == PINION_LOG_ERROR) {
-		fprintf(stderr, "hook: %s\n", message);
-	}
-}
-
-static struct pinion_runtime *start(void)
-{
-	struct pinion_runtime *runtime = NULL;
-	struct pinion_config config;
-
-	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	runtimes_tuning.buffer_rest_ms = 0; /* which buffer is first */
-	config.log = hook;
-	config.pool_bytes = 1 << 20;
-	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
-	return runtime;
-}
 
 static int destroy_runtime_twice(void *arg)
 {
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 
 	(void)arg;
 	pinion_runtime_destroy(runtime);
@@ -93,7 +55,7 @@ static struct pinion_pool *make_pool(struct pinion_runtime *runtime)
 
 static int destroy_runtime_before_pools(void *arg)
 {
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 	struct pinion_pool *first = make_pool(runtime);
 	struct pinion_pool *second = make_pool(runtime);
 
@@ -144,7 +106,7 @@ static struct pinion_scan *make_scan(struct pinion_runtime *runtime)
 
 static int destroy_runtime_before_scan(void *arg)
 {
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 	struct pinion_scan *scan = make_scan(runtime);
 
 	(void)arg;
@@ -156,7 +118,7 @@ static int destroy_runtime_before_scan(void *arg)
 
 static int destroy_scan_twice(void *arg)
 {
-	struct pinion_scan *scan = make_scan(start());
+	struct pinion_scan *scan = make_scan(mistakes_start());
 
 	(void)arg;
 	pinion_scan_destroy(scan);
@@ -180,7 +142,7 @@ static int use_scan(struct pinion_task *task)
 static int use_scan_on_worker(void *arg)
 {
 	struct pinion_task task = {.run = use_scan};
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 
 	(void)arg;
 	workers_scan = make_scan(runtime);
@@ -200,7 +162,7 @@ static int release_too_much(void *arg)
 	uint64_t amount = 3;
 
 	(void)arg;
-	expect_number("init", 0, pinion_budget_init(&budget, start(), &total, 1));
+	expect_number("init", 0, pinion_budget_init(&budget, mistakes_start(), &total, 1));
 	expect_number("acquire", 0, pinion_budget_acquire_wait(&budget, &amount, UINT64_MAX));
 	amount = 4;
 	pinion_budget_release(&budget, &amount);
@@ -212,7 +174,7 @@ static int release_buffer_elsewhere(void *arg)
 	struct pinion_buffer buffer = {0};
 
 	(void)arg;
-	pinion_buffer_release(start(), &buffer);
+	pinion_buffer_release(mistakes_start(), &buffer);
 	return 0;
 }
 
@@ -224,7 +186,7 @@ static int return_odd_state(struct pinion_work *work)
 
 static int run_odd_work(void *arg)
 {
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 	struct pinion_work work;
 
 	(void)arg;
@@ -248,7 +210,7 @@ static void end_attempts(struct pinion_retry *retry, int result)
 
 static int report_pending(void *arg)
 {
-	struct pinion_runtime *runtime = start();
+	struct pinion_runtime *runtime = mistakes_start();
 	struct pinion_retry retry;
 
 	(void)arg;
@@ -283,7 +245,7 @@ static int end_channel_in_use(void *arg)
 	uint64_t memory;
 
 	(void)arg;
-	channel_runtime = start();
+	channel_runtime = mistakes_start();
 	sem_init(&is_waiting, 0, 0);
 	expect_number("init", 0,
 		pinion_channel_init(&channel, channel_runtime, &memory, sizeof(memory), 1));
@@ -293,188 +255,7 @@ static int end_channel_in_use(void *arg)
 	return expect_status();
 }
 
-/* ---- what a caller changes too early ---- */
-
-static struct pinion_runtime *held_runtime;
-static sem_t is_held;
-static sem_t may_go;
-
-static int hold(struct pinion_task *task)
-{
-	(void)task;
-	sem_post(&is_held);
-	sem_wait(&may_go);
-	return 0;
-}
-
-/* The one worker is in a task until may_go: later tasks wait. */
-static void hold_worker(struct pinion_runtime *runtime)
-{
-	static struct pinion_task task = {.run = hold};
-
-	held_runtime = runtime;
-	sem_init(&is_held, 0, 0);
-	sem_init(&may_go, 0, 0);
-	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
-	sem_wait(&is_held);
-}
-
-static void let_go(void)
-{
-	sem_post(&may_go);
-	pinion_runtime_drain(held_runtime);
-}
-
-static int end_request(struct pinion_task *task)
-{
-	(void)task;
-	return 0;
-}
-
-static int change_options(void *arg)
-{
-	static struct pinion_file_options options;
-	static struct pinion_file file;
-	static struct pinion_request request;
-
-	(void)arg;
-	hold_worker(start());
-	pinion_file_options_init(&options);
-	request = (struct pinion_request){.task.run = end_request,
-		.op = PINION_OP_OPEN,
-		.path = "/dev/null",
-		.file = &file,
-		.options = &options};
-	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
-	options.flags = UINT32_MAX;
-	let_go();
-	return 0;
-}
-
-static int change_operation(void *arg)
-{
-	static struct pinion_request request;
-
-	(void)arg;
-	hold_worker(start());
-	request = (struct pinion_request){.task.run = end_request, .op = PINION_OP_NOP};
-	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
-	request.op = PINION_OP_CANCEL;
-	let_go();
-	return 0;
-}
-
-/* Past its first part it goes on in the array, where nothing more is. */
-static int change_vector(void *arg)
-{
-	static struct pinion_request request;
-	static struct pinion_file file;
-	static struct iovec vector;
-
-	(void)arg;
-	hold_worker(start());
-	file = runtimes_plain_file(open("/dev/null", O_WRONLY | O_CLOEXEC));
-	vector = (struct iovec){.iov_base = &vector, .iov_len = UINT64_C(1) << 32};
-	request = (struct pinion_request){.task.run = end_request,
-		.op = PINION_OP_WRITEV,
-		.file = &file,
-		.vector = &vector,
-		.vector_count = 1,
-		.length_bytes = vector.iov_len};
-	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
-	vector.iov_len = 1;
-	let_go();
-	return 0;
-}
-
-static int hold_member(struct pinion_group_task *task)
-{
-	return hold(&task->task);
-}
-
-static int leave_too_often(void *arg)
-{
-	static struct pinion_group_task member = {.run = hold_member};
-	static struct pinion_group group;
-
-	(void)arg;
-	held_runtime = start();
-	sem_init(&is_held, 0, 0);
-	sem_init(&may_go, 0, 0);
-	expect_number("init", 0, pinion_group_init(&group, held_runtime, 0));
-	expect_number("spawn", 0, pinion_group_spawn(&group, &member));
-	sem_wait(&is_held);
-	pinion_group_init(&group, held_runtime, 0);
-	let_go();
-	return 0;
-}
-
-static int hold_call(void *arg)
-{
-	(void)arg;
-	return hold(NULL);
-}
-
-/* Starts its own call while it runs; the second run returns at once. */
-static int start_itself(void *arg)
-{
-	static bool was_started;
-
-	if (!was_started) {
-		was_started = true;
-		expect_number("again", 0, pinion_call_start(held_runtime, arg));
-	}
-	return 0;
-}
-
-static int start_call_twice(void *arg)
-{
-	static struct pinion_call call = {.run = start_itself, .arg = &call};
-
-	(void)arg;
-	held_runtime = start();
-	expect_number("start", 0, pinion_call_start(held_runtime, &call));
-	pinion_runtime_drain(held_runtime);
-	return 0;
-}
-
-static int set_future_of_call(void *arg)
-{
-	static struct pinion_call call = {.run = hold_call};
-
-	(void)arg;
-	held_runtime = start();
-	sem_init(&is_held, 0, 0);
-	sem_init(&may_go, 0, 0);
-	expect_number("start", 0, pinion_call_start(held_runtime, &call));
-	sem_wait(&is_held);
-	expect_number("set", 0, pinion_future_set(&call.done, NULL, 0));
-	let_go();
-	return 0;
-}
-
-static int hold_work(struct pinion_work *work)
-{
-	(void)work;
-	hold(NULL);
-	return PINION_WORK_DONE;
-}
-
-static int begin_work_anew(void *arg)
-{
-	static struct pinion_work work;
-
-	(void)arg;
-	held_runtime = start();
-	sem_init(&is_held, 0, 0);
-	sem_init(&may_go, 0, 0);
-	pinion_work_init(&work, hold_work, NULL);
-	expect_number("wake", 0, pinion_work_wake(held_runtime, &work));
-	sem_wait(&is_held);
-	pinion_work_init(&work, hold_work, NULL);
-	let_go();
-	return 0;
-}
+static struct pinion_runtime *buffer_runtime;
 
 static int release_copy(struct pinion_task *task)
 {
@@ -482,10 +263,10 @@ static int release_copy(struct pinion_task *task)
 	struct pinion_buffer copy;
 
 	(void)task;
-	expect_number("acquire", 0, pinion_buffer_acquire(held_runtime, 1, &buffer));
+	expect_number("acquire", 0, pinion_buffer_acquire(buffer_runtime, 1, &buffer));
 	copy = buffer;
-	pinion_buffer_release(held_runtime, &buffer);
-	pinion_buffer_release(held_runtime, &copy);
+	pinion_buffer_release(buffer_runtime, &buffer);
+	pinion_buffer_release(buffer_runtime, &copy);
 	return 0;
 }
 
@@ -494,9 +275,9 @@ static int release_buffer_twice(void *arg)
 	static struct pinion_task task = {.run = release_copy};
 
 	(void)arg;
-	held_runtime = start();
-	expect_number("spawn", 0, pinion_task_spawn(held_runtime, &task));
-	pinion_runtime_drain(held_runtime);
+	buffer_runtime = mistakes_start();
+	expect_number("spawn", 0, pinion_task_spawn(buffer_runtime, &task));
+	pinion_runtime_drain(buffer_runtime);
 	return 0;
 }
 
@@ -517,7 +298,7 @@ static void tell_nothing(void *arg)
 /* As a ring holds it whose worker has not let go of it yet. */
 static int close_file_twice(void *arg)
 {
-	static const struct pin_log log = {.fn = hook};
+	static const struct pin_log log = {.fn = mistakes_hook};
 	struct pin_file_holder holder = {.tell = tell_nothing, .log = &log};
 	struct pinion_file file = {0};
 	struct pinion_file copy;
@@ -529,40 +310,6 @@ static int close_file_twice(void *arg)
 	pinion_file_close(&file);
 	pinion_file_close(&copy);
 	return 0;
-}
-
-/* ---- the comparison ---- */
-
-/* Each "0x" and what follows it becomes "@". */
-static void hide_addresses(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from != '\0';) {
-		if (from[0] == '0' && from[1] == 'x') {
-			from += 2 + strspn(from + 2, "0123456789abcdef");
-			*to++ = '@';
-		} else {
-			*to++ = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-static void check(const struct mistake *mistake)
-{
-	char text[TEXT_BYTES];
-	int status = child_run(mistake->make, NULL, text, sizeof(text));
-
-	hide_addresses(text);
-	expect_text(mistake->name, mistake->text, text);
-	if (mistake->ending == ENDS) {
-		expect_true(mistake->name, WIFEXITED(status));
-		expect_number(mistake->name, 0, WEXITSTATUS(status));
-	} else {
-		expect_true(mistake->name, WIFSIGNALED(status));
-		expect_number(mistake->name, mistake->ending, WTERMSIG(status));
-	}
 }
 
 static const struct mistake mistakes[] = {
@@ -619,49 +366,6 @@ static const struct mistake mistakes[] = {
 		"error the attempt ended with\n"
 		"pinion: pinion_retry_report() was given PINION_RETRY_PENDING: report 0 or the "
 		"error the attempt ended with\n"},
-	{"options", change_options, ABORTS,
-		"hook: the options of the pinion_request at @ were changed while it was in "
-		"flight to what the submit would have refused: leave them alone until its task "
-		"is entered\n"
-		"pinion: the options of the pinion_request at @ were changed while it was in "
-		"flight to what the submit would have refused: leave them alone until its task "
-		"is entered\n"},
-	{"operation", change_operation, ABORTS,
-		"hook: the pinion_request at @ was written to while it was in flight: leave it "
-		"alone from the submit until its task is entered\n"
-		"pinion: the pinion_request at @ was written to while it was in flight: leave "
-		"it alone from the submit until its task is entered\n"},
-	{"vector", change_vector, ABORTS,
-		"hook: the vector of the pinion_request at @ was changed while it was in flight: "
-		"leave it alone until its task is entered\n"
-		"pinion: the vector of the pinion_request at @ was changed while it was in flight: "
-		"leave it alone until its task is entered\n"},
-	{"group", leave_too_often, ABORTS,
-		"hook: a task of the pinion_group at @ has ended, which counts none: it was "
-		"initialised again, or its memory used for something else, before its tasks "
-		"were over; join it first\n"
-		"pinion: a task of the pinion_group at @ has ended, which counts none: it was "
-		"initialised again, or its memory used for something else, before its tasks "
-		"were over; join it first\n"},
-	{"call", set_future_of_call, ABORTS,
-		"hook: the future of the pinion_call at @ was set already: the call was started "
-		"again before it had ended, or the program has set call.done; wait for "
-		"call.done, which the library sets\n"
-		"pinion: the future of the pinion_call at @ was set already: the call was "
-		"started again before it had ended, or the program has set call.done; wait for "
-		"call.done, which the library sets\n"},
-	{"call twice", start_call_twice, ABORTS,
-		"hook: the future of the pinion_call at @ was set already: the call was started "
-		"again before it had ended, or the program has set call.done; wait for "
-		"call.done, which the library sets\n"
-		"pinion: the future of the pinion_call at @ was set already: the call was "
-		"started again before it had ended, or the program has set call.done; wait for "
-		"call.done, which the library sets\n"},
-	{"work anew", begin_work_anew, ABORTS,
-		"hook: a pinion_work in state 1 cannot go on: it was initialised again, or its "
-		"memory used for something else, before it had ended\n"
-		"pinion: a pinion_work in state 1 cannot go on: it was initialised again, or "
-		"its memory used for something else, before it had ended\n"},
 	{"buffer twice", release_buffer_twice, ABORTS,
 		"hook: buffer 7 was given back before; taken last by worker 0\n"
 		"hook: pinion_buffer_release() of a buffer that is not out, at @: release "
@@ -680,8 +384,6 @@ static const struct mistake mistakes[] = {
 
 int main(void)
 {
-	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-		check(&mistakes[i]);
-	}
+	mistakes_check(mistakes, sizeof(mistakes) / sizeof(mistakes[0]));
 	return expect_status();
 }
