@@ -433,8 +433,10 @@ PINION_API int pinion_metrics_open(
 
 /*
  * Opens the page of the `index`th runtime of a process, from 0 on, in the order
- * of their descriptors. A page that a child has from its parent is not the
- * child's.
+ * of their descriptors: the anonymous pages, and the metrics files that it
+ * writes. A page that a child has from its parent is not the child's, and a
+ * page that a process reads is not its own. A page that is refused has its
+ * index, so the next index may be in order.
  *
  * Errors: as above; -ENOENT: the process has no more. -ESRCH: there is no such
  * process. -EACCES: it is another user's. Without a line: -ENOENT.

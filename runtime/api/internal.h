@@ -201,4 +201,15 @@ int pin_runtime_start_worker(struct pin_worker *worker);
 /* For a worker on its way OUT, with `life`, too. */
 void pin_runtime_join_worker(struct pin_worker *worker);
 
+/* ---- metrics ---- */
+
+struct pinion_metrics;
+
+/*
+ * Opens the page that `fd` has; `name` is for messages. Owns `fd`, also when it
+ * fails. Errors and lines as pinion_metrics_open().
+ */
+int pin_metrics_take(
+	int fd, const char *name, const struct pin_log *log, struct pinion_metrics **out_metrics);
+
 #endif

@@ -11,14 +11,13 @@
  * before it is used, in numbers that cannot wrap; the writer may be hostile, or
  * of another version.
  */
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/base/versioned.h"
-#include "runtime/host/shared_page.h"
 #include "runtime/observe/metrics_page.h"
 #include "runtime/observe/seqlock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pinion/metrics.h>
@@ -39,8 +38,6 @@ enum {
 	/* A part is written within some microseconds; a pause takes some 60. */
 	TRIES_MAX = 20,
 	TRY_PAUSE_NS = 10000,
-	PATH_BYTES = 64,
-	LINK_BYTES = 64,
 };
 
 /* A part of the page: words with a sequence before them. */
@@ -184,28 +181,35 @@ static bool is_field(const struct pin_page_header *header, const struct pin_page
 		is_inside(field->at, last + field->words, part);
 }
 
+/* The rows as they are in the page, for the caller to free. */
+static int read_rows(const struct pinion_metrics *metrics, char **out_rows)
+{
+	const struct pin_page_header *header = &metrics->header;
+	size_t bytes = (size_t)header->field_count * header->field_bytes;
+	char *rows = malloc(bytes);
+	int rc = rows == NULL ? -ENOMEM : read_bytes(metrics, header->fields_at * 8, rows, bytes);
+
+	if (rc < 0) {
+		free(rows);
+		return rc == -ENOMEM ? rc : refuse(metrics, rc, "its table is cut short");
+	}
+	*out_rows = rows;
+	return 0;
+}
+
 /*
  * Rows of a kind that this version does not know are left out, so that newer
  * pages may have some.
  */
-static int take_fields(struct pinion_metrics *metrics)
+static int keep_fields(struct pinion_metrics *metrics, const char *rows)
 {
 	struct pin_page_header *header = &metrics->header;
 	uint32_t kept = 0;
 
-	metrics->fields = calloc(header->field_count, sizeof(*metrics->fields));
-	if (metrics->fields == NULL) {
-		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < header->field_count; i++) {
 		struct pin_page_field *field = &metrics->fields[kept];
-		int rc = read_bytes(metrics,
-			header->fields_at * 8 + (uint64_t)i * header->field_bytes, field,
-			sizeof(*field));
 
-		if (rc < 0) {
-			return refuse(metrics, rc, "its table is cut short");
-		}
+		memcpy(field, rows + (size_t)i * header->field_bytes, sizeof(*field));
 		if (field->kind > PIN_PAGE_HISTOGRAM || field->scope > PIN_PAGE_DEVICE) {
 			continue;
 		}
@@ -216,6 +220,23 @@ static int take_fields(struct pinion_metrics *metrics)
 	}
 	header->field_count = kept;
 	return 0;
+}
+
+static int take_fields(struct pinion_metrics *metrics)
+{
+	char *rows = NULL;
+	int rc;
+
+	metrics->fields = calloc(metrics->header.field_count, sizeof(*metrics->fields));
+	if (metrics->fields == NULL) {
+		return -ENOMEM;
+	}
+	rc = read_rows(metrics, &rows);
+	if (rc == 0) {
+		rc = keep_fields(metrics, rows);
+		free(rows);
+	}
+	return rc;
 }
 
 static void clean_text(char *text, size_t size)
@@ -273,21 +294,21 @@ static int take_page(struct pinion_metrics *metrics)
 	return metrics->words == NULL ? -ENOMEM : 0;
 }
 
-int pinion_metrics_open(
-	const char *path, pinion_log_fn log, void *log_arg, struct pinion_metrics **out_metrics)
+int pin_metrics_take(
+	int fd, const char *name, const struct pin_log *log, struct pinion_metrics **out_metrics)
 {
 	struct pinion_metrics *metrics = calloc(1, sizeof(*metrics));
 	int rc;
 
+	PIN_DCHECK(fd >= 0);
 	if (metrics == NULL) {
+		close(fd);
 		return -ENOMEM;
 	}
-	metrics->log = (struct pin_log){.fn = log, .arg = log_arg};
-	snprintf(metrics->name, sizeof(metrics->name), "%s", path);
-	/* Not blocked by what only seems to be a file. */
-	metrics->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	rc = metrics->fd < 0 ? refuse(metrics, -errno, "open: %s", strerror(errno))
-			     : take_page(metrics);
+	metrics->fd = fd;
+	metrics->log = *log;
+	snprintf(metrics->name, sizeof(metrics->name), "%s", name);
+	rc = take_page(metrics);
 	if (rc < 0) {
 		pinion_metrics_close(metrics);
 		return rc;
@@ -296,93 +317,31 @@ int pinion_metrics_open(
 	return 0;
 }
 
+int pinion_metrics_open(
+	const char *path, pinion_log_fn log, void *log_arg, struct pinion_metrics **out_metrics)
+{
+	struct pin_log line = {.fn = log, .arg = log_arg};
+	/* Not blocked by what only seems to be a file. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error = errno;
+
+	if (fd < 0) {
+		pin_log(&line, PINION_LOG_ERROR, "metrics of %.160s: open: %s", path,
+			strerror(error));
+		return -error;
+	}
+	return pin_metrics_take(fd, path, &line, out_metrics);
+}
+
 void pinion_metrics_close(struct pinion_metrics *metrics)
 {
 	if (metrics == NULL) {
 		return;
 	}
-	if (metrics->fd >= 0) {
-		close(metrics->fd);
-	}
+	close(metrics->fd);
 	free(metrics->fields);
 	free(metrics->words);
 	free(metrics);
-}
-
-/* ---- of a process ---- */
-
-static bool is_page_link(const char *path)
-{
-	static const char wanted[] = "/memfd:" PIN_SHARED_PAGE_NAME " (deleted)";
-	char target[LINK_BYTES];
-	ssize_t length = readlink(path, target, sizeof(target));
-
-	return length == (ssize_t)strlen(wanted) && memcmp(target, wanted, strlen(wanted)) == 0;
-}
-
-/* The `index`th page among the descriptors of a process, in their order. */
-static int find_descriptor(int pid, uint32_t index, char out_path[PATH_BYTES])
-{
-	char folder[PATH_BYTES];
-	struct dirent **entries;
-	int count;
-	int rc = -ENOENT;
-
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
-	count = scandir(folder, &entries, NULL, versionsort);
-	if (count < 0) {
-		return errno == ENOENT ? -ESRCH : -errno;
-	}
-	for (int i = 0; i < count; i++) {
-		char path[PATH_BYTES];
-
-		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, entries[i]->d_name);
-		if (rc == -ENOENT && is_page_link(path) && index-- == 0) {
-			memcpy(out_path, path, sizeof(path));
-			rc = 0;
-		}
-		free(entries[i]);
-	}
-	free(entries);
-	return rc;
-}
-
-/* A child has its parent's descriptors until it execs. */
-static bool is_its_own(const struct pinion_metrics *metrics, int pid)
-{
-	uint64_t start = pin_process_start(pid);
-
-	return metrics->header.process_start == 0 || start == 0 ||
-		metrics->header.process_start == start;
-}
-
-int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *log_arg,
-	struct pinion_metrics **out_metrics)
-{
-	uint32_t seen = 0;
-
-	for (uint32_t i = 0;; i++) {
-		struct pinion_metrics *metrics;
-		char path[PATH_BYTES];
-		int rc = find_descriptor(pid, i, path);
-
-		if (rc == 0) {
-			rc = pinion_metrics_open(path, log, log_arg, &metrics);
-		} else if (rc != -ENOENT) {
-			struct pin_log line = {.fn = log, .arg = log_arg};
-
-			pin_log(&line, PINION_LOG_ERROR, "metrics of process %d: %s", pid,
-				rc == -ESRCH ? "there is no such process" : strerror(-rc));
-		}
-		if (rc < 0) {
-			return rc;
-		}
-		if (is_its_own(metrics, pid) && seen++ == index) {
-			*out_metrics = metrics;
-			return 0;
-		}
-		pinion_metrics_close(metrics);
-	}
 }
 
 /* ---- the snapshot ---- */

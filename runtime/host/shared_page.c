@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,11 +26,21 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-enum { MODE = 0600, STAT_BYTES = 1024, START_FIELD = 22 };
+enum {
+	STAT_BYTES = 1024,
+	STATUS_BYTES = 3072, /* before it are some 15 lines, and the groups */
+	START_FIELD = 22,
+	/* Others that take the name at the same time make it start again. */
+	NAME_TRIES = 8,
+	NUMBER_BYTES = 12,
+};
 
 /* Beyond its limit of file sizes a process gets a signal that ends it. */
 static bool is_within_limit(size_t bytes)
@@ -52,38 +63,57 @@ static int open_anonymous(void)
 	return fd;
 }
 
-/* Whether a file of that name may go: an older page, or an empty file. */
-static bool may_replace(const char *path, const char *mark)
+/* Whether the open file may go: an older page, or an empty file. */
+static bool may_replace(int fd, const char *mark)
 {
 	char start[PIN_SHARED_PAGE_MARK] = {0};
 	struct stat status;
-	ssize_t length;
-	int fd;
 
-	if (lstat(path, &status) != 0) {
-		return errno == ENOENT;
-	}
-	if (!S_ISREG(status.st_mode) || status.st_size == 0) {
-		return S_ISREG(status.st_mode);
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0) {
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
 		return false;
 	}
-	length = read(fd, start, sizeof(start));
-	close(fd);
-	return length == (ssize_t)sizeof(start) && memcmp(start, mark, sizeof(start)) == 0;
+	return status.st_size == 0 ||
+		(pread(fd, start, sizeof(start), 0) == (ssize_t)sizeof(start) &&
+			memcmp(start, mark, sizeof(start)) == 0);
 }
 
-static int open_draft(struct pin_shared_page *page, const char *path, const char *mark)
+/* The file of that name, -ENOENT, or -EEXIST: it must stay. */
+static int open_former(const char *name, const char *mark)
+{
+	struct stat status;
+	int fd;
+
+	if (lstat(name, &status) != 0) {
+		return errno == ENOENT ? -ENOENT : -EEXIST;
+	}
+	/* The open of a pipe or of a device might be noticed. */
+	if (!S_ISREG(status.st_mode)) {
+		return -EEXIST;
+	}
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0) {
+		return errno == ENOENT ? -ENOENT : -EEXIST;
+	}
+	if (!may_replace(fd, mark)) {
+		close(fd);
+		return -EEXIST;
+	}
+	return fd;
+}
+
+static int open_draft(struct pin_shared_page *page, const char *path)
 {
 	static const char ending[] = ".XXXXXX";
 	size_t bytes = strlen(path) + sizeof(ending);
+	int former = open_former(path, page->mark);
 	int fd;
 
-	if (!may_replace(path, mark)) {
+	if (former == -EEXIST) {
 		errno = EEXIST;
 		return -1;
+	}
+	if (former >= 0) {
+		close(former);
 	}
 	page->draft = malloc(bytes);
 	if (page->draft == NULL) {
@@ -95,7 +125,10 @@ static int open_draft(struct pin_shared_page *page, const char *path, const char
 	if (fd < 0) {
 		free(page->draft);
 		page->draft = NULL;
+		return -1;
 	}
+	/* Where files cannot be locked it goes on without. */
+	(void)flock(fd, LOCK_EX | LOCK_NB);
 	return fd;
 }
 
@@ -128,10 +161,11 @@ int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const cha
 	int error;
 
 	*page = (struct pin_shared_page){.fd = -1};
+	memcpy(page->mark, mark, sizeof(page->mark));
 	if (!is_within_limit(bytes)) {
 		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
 	}
-	page->fd = path == NULL ? open_anonymous() : open_draft(page, path, mark);
+	page->fd = path == NULL ? open_anonymous() : open_draft(page, path);
 	if (page->fd < 0) {
 		return fail(page, path == NULL ? "memfd_create" : "open", errno, out_call);
 	}
@@ -165,16 +199,92 @@ static int seal(int fd)
 	return errno == EINVAL ? fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) : -1;
 }
 
+/* -EEXIST: meanwhile another has the name. */
+static int take_free_name(const char *draft, const char *name)
+{
+	if (renameat2(AT_FDCWD, draft, AT_FDCWD, name, RENAME_NOREPLACE) == 0) {
+		return 0;
+	}
+	/* Not all file systems know the flag. */
+	if (errno != EINVAL && errno != ENOSYS) {
+		return -errno;
+	}
+	return rename(draft, name) == 0 ? 0 : -errno;
+}
+
+static bool has_name(int fd, const char *name)
+{
+	struct stat own;
+	struct stat named;
+
+	return fstat(fd, &own) == 0 && lstat(name, &named) == 0 && own.st_dev == named.st_dev &&
+		own.st_ino == named.st_ino;
+}
+
+/*
+ * While we have the former file locked no other replaces it. -EBUSY: its writer
+ * lives. -EAGAIN: another has just replaced it.
+ */
+static int take_used_name(int former, const char *draft, const char *name)
+{
+	if (flock(former, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		return -EBUSY;
+	}
+	if (!has_name(former, name)) {
+		return -EAGAIN;
+	}
+	return rename(draft, name) == 0 ? 0 : -errno;
+}
+
+static int take_name(const struct pin_shared_page *page, const char *name)
+{
+	int rc = -EAGAIN;
+
+	for (int tries = 0; tries < NAME_TRIES && (rc == -EAGAIN || rc == -EEXIST); tries++) {
+		int former = open_former(name, page->mark);
+
+		if (former == -EEXIST) {
+			return former;
+		}
+		if (former == -ENOENT) {
+			rc = take_free_name(page->draft, name);
+			continue;
+		}
+		rc = take_used_name(former, page->draft, name);
+		close(former);
+	}
+	return rc == -EAGAIN || rc == -EEXIST ? -EBUSY : rc;
+}
+
+static int take_names(struct pin_shared_page *page, const char *path)
+{
+	size_t bytes = strlen(path) + NUMBER_BYTES;
+	char *name = malloc(bytes);
+	int rc = name == NULL ? -ENOMEM : take_name(page, path);
+
+	for (uint32_t i = 1; i < PIN_SHARED_PAGE_NAMES && rc == -EBUSY; i++) {
+		snprintf(name, bytes, "%s.%u", path, i);
+		page->number = i;
+		rc = take_name(page, name);
+	}
+	free(name);
+	return rc;
+}
+
 int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call)
 {
-	int rc = path == NULL ? seal(page->fd) : rename(page->draft, path);
-	int error = errno;
+	int rc;
 
 	PIN_DCHECK(page->memory != NULL);
 	*out_call = path == NULL ? "fcntl(F_ADD_SEALS)" : "rename";
-	if (rc != 0) {
+	if (path == NULL) {
+		rc = seal(page->fd) == 0 ? 0 : -errno;
+	} else {
+		rc = take_names(page, path);
+	}
+	if (rc < 0) {
 		hide(page);
-		return -error;
+		return rc;
 	}
 	free(page->draft);
 	page->draft = NULL;
@@ -236,6 +346,26 @@ uint64_t pin_process_start(int pid)
 		at = strchr(at + 1, ' ');
 	}
 	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+uint64_t pin_process_inner_pid(int pid)
+{
+	char path[64];
+	char text[STATUS_BYTES];
+	const char *line;
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (!read_text(path, text, sizeof(text))) {
+		return 0;
+	}
+	/* The last of its numbers. */
+	line = strstr(text, "\nNSpid:");
+	end = line == NULL ? NULL : strchr(line + 1, '\n');
+	while (end != NULL && end > line && end[-1] != '\t' && end[-1] != ' ') {
+		end--;
+	}
+	return end == NULL ? 0 : strtoull(end, NULL, 10);
 }
 
 uint64_t pin_unix_now_ns(void)

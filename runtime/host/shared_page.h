@@ -13,7 +13,10 @@
  * The named file has mode 0600. It is made beside its name and renamed when it
  * is whole, so a reader never finds half of it, and a reader of the file that
  * it replaces keeps that. All of its blocks are taken at once: a full disk is
- * an error here and never a signal later.
+ * an error here and never a signal later. Its writer has it locked by flock(2)
+ * as long as it lives, so a second writer leaves it alone and takes the next
+ * name, with .1 at its end; the kernel unlocks the file of a dead one. Where
+ * files cannot be locked the last writer has the name.
  *
  * A child has the descriptor until it execs, but no mapping, so it cannot write
  * its parent's page.
@@ -31,27 +34,33 @@
 /* As /proc/PID/fd shows it: "/memfd:pinion-metrics (deleted)". */
 #define PIN_SHARED_PAGE_NAME "pinion-metrics"
 
+enum {
+	PIN_SHARED_PAGE_MARK = 8, /* bytes of a mark */
+	/* Names that a file may get: FILE, FILE.1 and so on. */
+	PIN_SHARED_PAGE_NAMES = 16,
+};
+
 struct pin_shared_page {
 	void *memory; /* NULL: there is none */
 	size_t bytes;
 	int fd;
-	char *draft; /* the name until it is shown; NULL: it is, or has none */
+	char *draft;	 /* the name until it is shown, else NULL */
+	uint32_t number; /* of the name that it got: 0, or N of .N */
+	char mark[PIN_SHARED_PAGE_MARK];
 };
-
-/* Bytes of a mark. */
-enum { PIN_SHARED_PAGE_MARK = 8 };
 
 /*
  * Makes a zeroed one of `bytes`, a multiple of 4096; `path` NULL: anonymous. A
  * negative errno, and the call that failed: then there is nothing. -EEXIST: at
- * `path` is something else than an empty file or one that begins with `mark`.
+ * `path` is neither an empty file nor a file that begins with `mark`.
  */
 int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
 	const char *mark, const char **out_call);
 
 /*
- * When it is filled: seals it, or gives it its name. As above, but the memory
- * stays, which then no other process finds.
+ * When it is filled: seals it, or gives it the first name that no living writer
+ * has. As above, but the memory stays, which then no other process finds.
+ * -EBUSY: living writers have all the names.
  */
 int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call);
 
@@ -67,6 +76,12 @@ void pin_boot_id_read(char out_id[PIN_BOOT_ID_BYTES]);
 
 /* When a process began, in ticks; 0: unknown. `pid` 0: this process. */
 uint64_t pin_process_start(int pid);
+
+/*
+ * The number of a process in its own namespace of them, which is 1 in many
+ * containers; 0: unknown.
+ */
+uint64_t pin_process_inner_pid(int pid);
 
 /* Nanoseconds since 1970. */
 uint64_t pin_unix_now_ns(void);

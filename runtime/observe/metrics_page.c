@@ -287,6 +287,11 @@ static void show(const struct pin_page_setup *setup, struct pin_metrics_page *me
 
 	if (rc < 0) {
 		tell_unshown(setup->log, setup->path, call, rc);
+	} else if (metrics->page.number > 0) {
+		pin_log(setup->log, PINION_LOG_INFO,
+			"metrics_file %s is that of another runtime, which lives; this runtime "
+			"has %s.%u",
+			setup->path, setup->path, metrics->page.number);
 	}
 }
 

@@ -4,9 +4,10 @@
  * it by the process or by a file, sees each worker's counts as the runtime
  * itself has them, and histograms; every snapshot beside busy workers is whole:
  * its sums balance. The page is sealed, of mode 0600 and at most 256 KiB; a
- * child has none of its own; a file outlives its process, and says if the
- * runtime has ended. Where memory cannot be had the runtime goes on, with a
- * line.
+ * child has none of its own, and a reader does not add to those of its process;
+ * a page that is none hides no other. A file outlives its process, and says if
+ * the runtime has ended; two runtimes with one name get a file each. Where
+ * memory cannot be had the runtime goes on, with a line.
  * Method: runtimes of this process and of children. METRICS_READS=n for more
  * reads than 2000.
  */
@@ -293,6 +294,65 @@ static void check_seals(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- among the descriptors of a process ---- */
+
+static const struct pin_page_header *own_header(void)
+{
+	return (const struct pin_page_header *)(const void *)runtime->shared.metrics->words;
+}
+
+static uint64_t created_ns(uint32_t index)
+{
+	struct pinion_metrics *metrics = open_own(index);
+	struct pinion_metrics_info info;
+
+	pinion_metrics_get_info(metrics, &info, sizeof(info));
+	pinion_metrics_close(metrics);
+	return info.created_ns;
+}
+
+static void expect_pages(uint32_t count)
+{
+	struct pinion_metrics *metrics;
+
+	expect_number("no more pages", -ENOENT,
+		pinion_metrics_open_pid(getpid(), count, note, NULL, &metrics));
+	expect_true("the last of them",
+		count == 0 || created_ns(count - 1) == own_header()->created_ns);
+}
+
+/* A page that is none has its index, and those after it are found. */
+static void check_bad_page(void)
+{
+	int bad = memfd_create(PIN_SHARED_PAGE_NAME, MFD_CLOEXEC);
+	struct pinion_metrics *metrics;
+
+	expect_ready("memfd", bad >= 0 && ftruncate(bad, 8192) == 0);
+	expect_ready("memfd", pwrite(bad, "nonsense", 8, 0) == 8);
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	expect_number(
+		"is none", -EPROTO, pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics));
+	expect_pages(2);
+	close(bad);
+	expect_pages(1);
+	pinion_runtime_destroy(runtime);
+}
+
+/* A reader's descriptors are no pages of its own, nor a second time its own. */
+static void check_readers(void)
+{
+	struct pinion_metrics *first;
+	struct pinion_metrics *second;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	first = open_own(0);
+	second = open_own(0);
+	expect_pages(1);
+	pinion_metrics_close(first);
+	pinion_metrics_close(second);
+	pinion_runtime_destroy(runtime);
+}
+
 static int inspect_child(void *arg)
 {
 	struct pinion_metrics *metrics;
@@ -448,6 +508,7 @@ static void check_file(void)
 
 	start_with_file(path);
 	expect_text("without a line", "", runtimes_log);
+	expect_pages(1);
 	pinion_runtime_destroy(runtime);
 	expect_number("its page", 0, pinion_metrics_open(path, note, NULL, &metrics));
 	expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
@@ -462,6 +523,46 @@ static void check_file(void)
 	snprintf(path, sizeof(path), "%s/none/page", folder);
 	start_with_file(path);
 	expect_true("a line", strstr(runtimes_log, "metrics_file") != NULL);
+	pinion_runtime_destroy(runtime);
+}
+
+static uint64_t created_in_file(const char *path)
+{
+	struct pinion_metrics *metrics;
+	struct pinion_metrics_info info;
+
+	expect_number(path, 0, pinion_metrics_open(path, note, NULL, &metrics));
+	pinion_metrics_get_info(metrics, &info, sizeof(info));
+	pinion_metrics_close(metrics);
+	return info.created_ns;
+}
+
+/* The second has a name of its own, until the first has ended. */
+static void check_shared_name(void)
+{
+	struct pinion_runtime *first;
+	char path[512];
+	char folder[400];
+	uint64_t first_ns;
+	uint64_t second_ns;
+
+	expect_ready("folder", getcwd(folder, sizeof(folder)) != NULL);
+	snprintf(path, sizeof(path), "%s/shared", folder);
+	start_with_file(path);
+	first = runtime;
+	first_ns = own_header()->created_ns;
+	start_with_file(path);
+	second_ns = own_header()->created_ns;
+	expect_true("a line", strstr(runtimes_log, "this runtime has ") != NULL);
+	expect_true("two", first_ns != second_ns);
+	expect_true("the first has its name", created_in_file("shared") == first_ns);
+	expect_true("the second has another", created_in_file("shared.1") == second_ns);
+	expect_pages(2);
+	pinion_runtime_destroy(runtime);
+	pinion_runtime_destroy(first);
+	start_with_file(path);
+	expect_true("the name is free", created_in_file("shared") == own_header()->created_ns);
+	expect_true("the other is left", created_in_file("shared.1") == second_ns);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -508,9 +609,12 @@ int main(void)
 	check_fields();
 	check_busy();
 	check_seals();
+	check_bad_page();
+	check_readers();
 	check_child();
 	check_file();
 	check_taken_names();
+	check_shared_name();
 	check_without();
 	scratch_leave();
 	return expect_status();
