@@ -12,7 +12,10 @@ setup() {
 }
 
 teardown() {
-	[ -z "${fed-}" ] || kill -KILL "$fed" 2>/dev/null || true
+	for number in ${fed-} ${watcher-}; do
+		kill -KILL "$number" 2>/dev/null || true
+	done
+	[ -z "${tmux-}" ] || "${tmux[@]}" kill-server 2>/dev/null || true
 }
 
 # start_fed [NAME=VALUE…]: a command that has read a file and waits for more of
@@ -103,7 +106,8 @@ patch_file() {
 
 @test "it ends when the process is killed, and the last report says so" {
 	start_fed
-	"$PINION" top -i 0.05 --json "$fed" >reports 2>err 3>&- 7>&- &
+	: >reports
+	"$PINION" top -i 0.05 --json "$fed" >>reports 2>err 3>&- 7>&- &
 	watcher=$!
 	for _ in {1..1000}; do
 		[ "$(wc -l <reports)" -lt 2 ] || break
@@ -132,6 +136,10 @@ patch_file() {
 	expect 0
 	jq -e ".state == \"alive\" and .pid == $fed and .file == \"./page\"" out
 	mv out living
+	# It is found by its process, too.
+	pinion top --once --json "$fed"
+	expect 0
+	jq -e ".pid == $fed and .state == \"alive\" and (has(\"file\") | not)" out
 	kill -KILL "$fed"
 	wait "$fed" || true
 	pinion top ./page
@@ -291,17 +299,127 @@ patch_file() {
 		[ "$(awk -v name="pinion_worker_${name}_total" 'index($0, name "{") == 1 { sum += $2 }
 			END { print sum + 0 }' folder/pinion.prom)" = "$(jq "[.workers[].$name] | add" out)" ]
 	done
-	grep -qx "pinion_up{pid=\"$fed\",runtime=\"0\",program=\"[^\"]*\"} 1" folder/pinion.prom
+	created=$(grep -o '"created_unix_ns":[0-9]*' out) # which jq rounds
+	created=${created##*:}
+	grep -qx "pinion_up{pid=\"$fed\",runtime=\"$created\",program=\"[^\"]*\"} 1" folder/pinion.prom
+	[ "$(grep -o 'quantile="[^"]*"' folder/pinion.prom | sort -u | tr '\n' ' ')" = \
+		'quantile="0.5" quantile="0.99" quantile="0.999" ' ]
 	pinion top --once --openmetrics=absent "$fed"
 	expect 2
 	grep -q '^pinion top: absent: ' err && [ "$(wc -l <err)" = 1 ]
 }
 
-# on_screen ROWS COLUMNS: starts pinion top in a terminal of tmux.
+# Until the file for Prometheus has a line like that.
+wait_for_line() {
+	for _ in {1..500}; do
+		! grep -q -- "$1" folder/pinion.prom 2>/dev/null || return 0
+		sleep 0.02
+	done
+	echo "no line '$1' in the file"
+	return 1
+}
+
+# The file was written that number of times more.
+wait_for_writes() {
+	local inode last
+	last=$(stat -c %i folder/pinion.prom)
+	for _ in $(seq "$1"); do
+		for _ in {1..500}; do
+			inode=$(stat -c %i folder/pinion.prom)
+			[ "$inode" = "$last" ] || break
+			sleep 0.02
+		done
+		last=$inode
+	done
+}
+
+@test "a process that has ended stays in the file for Prometheus, with its counts" {
+	start_fed
+	wait_until_done "$fed"
+	mkdir folder
+	"$PINION" top -i 0.05 --openmetrics=folder "$fed" 2>err 3>&- 7>&- &
+	watcher=$!
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	grep '^pinion_worker_tasks_run_total' folder/pinion.prom >before
+	kill -KILL "$fed"
+	wait_for_line "^pinion_up{pid=\"$fed\".* 0$"
+	wait_for_writes 3
+	grep -q "^pinion_up{pid=\"$fed\".* 0$" folder/pinion.prom
+	[ "$(grep '^pinion_worker_tasks_run_total' folder/pinion.prom)" = "$(cat before)" ]
+	! grep -q '^pinion_worker_queue_depth' folder/pinion.prom
+	kill -TERM $watcher
+	wait $watcher
+	[ ! -s err ]
+}
+
+@test "a FILE that comes later, or comes again, is followed" {
+	mkdir folder
+	"$PINION" top -i 0.05 --openmetrics=folder ./page 2>err 3>&- &
+	watcher=$!
+	wait_until_watching $watcher
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	kill -KILL "$fed"
+	wait_for_line "^pinion_up{pid=\"$fed\".* 0$"
+	former=$fed
+	rm list
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	grep -q "^pinion_up{pid=\"$former\".* 0$" folder/pinion.prom
+	kill -TERM $watcher
+	status=0
+	wait $watcher || status=$?
+	expect 2
+	[ "$(wc -l <err)" = 1 ]
+}
+
+@test "drafts of writers that were killed are removed, those of the living are not" {
+	start_fed
+	mkdir folder
+	: >folder/.pinion.prom.1-1
+	: >folder/other
+	exec 8>folder/.pinion.prom.2-2
+	flock 8
+	pinion top --once --openmetrics=folder "$fed"
+	expect 0
+	[ "$(ls -A folder | sort | tr '\n' ' ')" = ".pinion.prom.2-2 other pinion.prom " ]
+	exec 8>&-
+}
+
+@test "a page cannot take a name from other pages in the file for Prometheus" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	mkdir folder
+	pinion top --once --openmetrics=folder ./page
+	grep -c . folder/pinion.prom >lines
+	cp page hostile
+	# Created at another time; the third row, tasks_run, as a gauge, and the
+	# next one by the name of a sample of a summary.
+	patch_file hostile 104 '\1'
+	fields=$((8 * $(od -An -tu8 -j 32 -N 8 page)))
+	patch_file hostile $((fields + 2 * 64 + 40)) '\2'
+	patch_file hostile $((fields + 3 * 64)) 'run_seconds_sum\0'
+	patch_file hostile $((fields + 3 * 64 + 40)) '\2'
+	for order in "./hostile ./page" "./page ./hostile"; do
+		# shellcheck disable=SC2086
+		pinion top --once --openmetrics=folder $order
+		expect 0
+		[ "$(grep -c '^pinion_worker_tasks_run_total{' folder/pinion.prom)" = \
+			"$(grep -c '^pinion_worker_tasks_failed_total{' folder/pinion.prom)" ]
+		[ "$(grep -c '^pinion_worker_tasks_run{' folder/pinion.prom)" = \
+			"$(grep -c '^pinion_worker_tasks_failed_total{' folder/pinion.prom)" ]
+		! grep -q 'worker_run_seconds_sum' folder/pinion.prom
+		grep -q '^# TYPE pinion_worker_tasks_run_total counter' folder/pinion.prom
+	done
+	# The same page twice is written once.
+	pinion top --once --openmetrics=folder ./page ./page
+	[ "$(grep -c . folder/pinion.prom)" = "$(cat lines)" ]
+}
+
+# on_screen ROWS COLUMNS LOCALE: starts pinion top in a terminal of tmux.
 on_screen() {
 	command -v tmux >/dev/null || skip "tmux is not installed"
-	tmux=(tmux -S "$PWD/socket" -f /dev/null)
-	"${tmux[@]}" new-session -d -y "$1" -x "$2" "$(printf '%q ' "$PINION" top "$fed"); echo status \$?; sleep 1000" 3>&- 7>&-
+	tmux=(tmux -u -S "$PWD/socket" -f /dev/null)
+	"${tmux[@]}" new-session -d -y "$1" -x "$2" "$(printf '%q ' env LC_ALL="$3" "$PINION" top -i 0.1 "$fed"); echo status \$?; sleep 1000" 3>&- 7>&-
 }
 
 shows() {
@@ -317,7 +435,7 @@ shows() {
 
 @test "on a terminal: keys, sizes, and the terminal is restored" {
 	start_fed
-	on_screen 24 80
+	on_screen 24 80 C
 	shows "($fed): up "
 	shows '^worker  state .* in I/O$'
 	"${tmux[@]}" send-keys s
@@ -326,6 +444,7 @@ shows() {
 	shows 'man pinion-top has all of it'
 	"${tmux[@]}" send-keys '?'
 	shows '^  normal '
+	! grep -q '  queue ' screen
 	"${tmux[@]}" resize-window -x 200 -y 50
 	shows '^  normal '
 	kill -KILL "$fed"
@@ -334,4 +453,31 @@ shows() {
 	shows '^status 0'
 	! grep -q 'tasks/s' screen
 	"${tmux[@]}" kill-server
+}
+
+@test "on a small terminal: the rest of rows and columns, by keys; readings as blocks" {
+	locale -a 2>/dev/null | grep -qi '^C.utf-\?8$' || skip "no UTF-8 locale"
+	start_fed
+	on_screen 6 30 C.UTF-8
+	shows "($fed): up "
+	# A line that goes on ends in a mark.
+	shows '^pinion top: ? helps, q ends, >$'
+	shows '^  queue ▁'
+	! grep -q '^  low ' screen
+	"${tmux[@]}" send-keys PageDown PageDown PageDown
+	shows '^  low '
+	! grep -q 'up ' screen
+	"${tmux[@]}" send-keys Home
+	shows "($fed): up "
+	"${tmux[@]}" send-keys End
+	shows '^  low '
+	"${tmux[@]}" send-keys Up Up Up Up Up Up Up Up Up Up Up Up
+	shows "($fed): up "
+	"${tmux[@]}" send-keys Right Right Right Right Right Right Right Right
+	shows ' in I/O$'
+	"${tmux[@]}" resize-window -x 200 -y 50
+	shows 'rows\|s sorts'
+	"${tmux[@]}" send-keys Left Left Left Left Left Left Left Left
+	# Thirty of them, however wide it is.
+	shows '^  queue \(▁\)\{30\} [0-9.]*  I/O/s \(▁\)\{30\} [0-9.]*  CPU '
 }

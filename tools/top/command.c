@@ -47,7 +47,8 @@ struct job {
 	bool is_once;
 	const char *folder; /* of --openmetrics, or NULL */
 	/* Of a screen. */
-	enum top_column column;
+	struct top_view view;
+	struct top_scroll scroll;
 	bool shows_help;
 };
 
@@ -81,7 +82,7 @@ static bool print_report(const struct job *job)
 		if (job->is_json) {
 			top_show_json(&text, &job->watch.pages[i]);
 		} else {
-			top_show_lines(&text, &job->watch.pages[i], TOP_BY_WORKER, false);
+			top_show_lines(&text, &job->watch.pages[i], &job->view);
 		}
 	}
 	return output_print(&text);
@@ -111,7 +112,12 @@ static bool print_reports(struct job *job)
 		if (!print_report(job)) {
 			return false;
 		}
-		top_watch_drop_ended(&job->watch);
+		/* The file is read less often than it is written. */
+		if (job->folder != NULL) {
+			top_watch_drop_old(&job->watch);
+		} else {
+			top_watch_drop_ended(&job->watch);
+		}
 	} while (!job->is_once && goes_on(job) && !pause_for(job->interval_ns));
 	return true;
 }
@@ -126,6 +132,7 @@ static void append_help(struct output_text *text)
 		"  q   end\n"
 		"  s   sort by the next column\n"
 		"  ?   this help, and back\n"
+		"  arrows, PgUp, PgDn, Home, End: the rest of the lines\n"
 		"\n"
 		"  state   runs, sleeps, in its ring (until a request completes), absent, or\n"
 		"          task and for how long, if that is more than 100 ms\n"
@@ -138,24 +145,26 @@ static void append_help(struct output_text *text)
 		"  man pinion-top has all of it.\n");
 }
 
-static bool draw(const struct job *job)
+static bool draw(struct job *job)
 {
 	struct output_text text = {0};
+	char title[64];
 	bool is_drawn;
 
+	job->view.columns = top_screen_columns();
+	snprintf(title, sizeof(title), "pinion top: ? helps, q ends, s sorts (by %s)",
+		top_column_title(job->view.column));
 	if (job->shows_help) {
 		append_help(&text);
 	} else {
-		output_text_format(&text, "pinion top: q ends, s sorts (by %s), ? helps\n",
-			top_column_title(job->column));
 		for (size_t i = 0; i < job->watch.count; i++) {
-			top_show_lines(&text, &job->watch.pages[i], job->column, true);
+			top_show_lines(&text, &job->watch.pages[i], &job->view);
 		}
 		if (job->watch.count == 0) {
 			output_text_string(&text, "no process has a metrics page now\n");
 		}
 	}
-	is_drawn = top_screen_draw(&text);
+	is_drawn = top_screen_draw(title, &text, &job->scroll);
 	output_text_free(&text);
 	return is_drawn;
 }
@@ -180,9 +189,12 @@ static bool handle_events(struct job *job, uint64_t until_ns)
 			return false;
 		}
 		if (event == 's') {
-			job->column = (enum top_column)((job->column + 1) % TOP_COLUMNS);
+			job->view.column = (enum top_column)((job->view.column + 1) % TOP_COLUMNS);
 		} else if (event == '?') {
 			job->shows_help = !job->shows_help;
+			job->scroll = (struct top_scroll){0};
+		} else {
+			top_screen_scroll(&job->scroll, event);
 		}
 		if (event != TOP_SCREEN_TIME && !draw(job)) {
 			return false;
@@ -192,9 +204,16 @@ static bool handle_events(struct job *job, uint64_t until_ns)
 	return true;
 }
 
+/* Of all pages; those that have ended stay for a while. */
+static bool look_again(struct job *job)
+{
+	top_watch_drop_old(&job->watch);
+	return look(job);
+}
+
 /*
- * The dead stay on the screen. Lines of trouble come before it and after it:
- * on it they would not be seen for long.
+ * Lines of trouble come before the screen and after it: on it they would not be
+ * seen for long.
  */
 static bool show_screen(struct job *job)
 {
@@ -207,9 +226,11 @@ static bool show_screen(struct job *job)
 		return false;
 	}
 	job->watch.holds_lines = true;
+	job->view.is_screen = true;
+	job->view.has_blocks = top_screen_has_utf8();
 	do {
 		until_ns = now_ns() + job->interval_ns;
-	} while (draw(job) && handle_events(job, until_ns) && look(job));
+	} while (draw(job) && handle_events(job, until_ns) && look_again(job));
 	top_screen_end();
 	top_watch_print_held(&job->watch);
 	return true;

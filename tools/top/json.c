@@ -141,7 +141,11 @@ static void append_process(struct output_text *text, const struct top_page *page
 	append_number(text, "read_unix_ns", page->read_unix_ns);
 	append_number(text, "read_ns", page->read_ns);
 	append_number(text, "age_ns", top_page_age_ns(page));
-	append_number(text, "cpu_ns", page->process.cpu_ns);
+	if (page->process.start > 0) {
+		append_number(text, "cpu_ns", page->process.cpu_ns);
+	} else {
+		output_text_string(text, "\"cpu_ns\":null,");
+	}
 }
 
 static void append_info(struct output_text *text, const struct pinion_metrics_info *info)

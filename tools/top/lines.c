@@ -95,21 +95,6 @@ static void append_age(struct output_text *text, uint64_t age_ns)
 
 /* ---- the title ---- */
 
-static double sum_of_rates(const struct top_page *page, enum top_value value)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < page->info.slot_count; i++) {
-		double rate = top_page_rate(page, i, value);
-
-		if (rate < 0) {
-			return -1;
-		}
-		sum += rate;
-	}
-	return sum;
-}
-
 /* Negative, that is not known, where either is. */
 static double both(double first, double second)
 {
@@ -151,15 +136,17 @@ static void append_state(struct output_text *text, const struct top_page *page)
 
 static void append_rates(struct output_text *text, const struct top_page *page)
 {
-	double bytes =
-		both(sum_of_rates(page, TOP_READ_BYTES), sum_of_rates(page, TOP_WRITE_BYTES));
+	double bytes = both(
+		top_page_rate_sum(page, TOP_READ_BYTES), top_page_rate_sum(page, TOP_WRITE_BYTES));
 
 	if (page->cpu_share >= 0) {
 		output_text_format(text, ", CPU %.0f %%", page->cpu_share * 100);
 	}
 	output_text_string(text, page->is_all ? "\n  since its start: " : "\n  now: ");
-	output_text_format(text, "%s tasks/s, ", count_cell(sum_of_rates(page, TOP_TASKS)).text);
-	output_text_format(text, "%s I/O/s, ", count_cell(sum_of_rates(page, TOP_REQUESTS)).text);
+	output_text_format(
+		text, "%s tasks/s, ", count_cell(top_page_rate_sum(page, TOP_TASKS)).text);
+	output_text_format(
+		text, "%s I/O/s, ", count_cell(top_page_rate_sum(page, TOP_REQUESTS)).text);
 	output_text_format(text, "%sB/s\n", count_cell(bytes).text);
 	if (page->info.torn_count > 0) {
 		output_text_format(text,
@@ -170,6 +157,82 @@ static void append_rates(struct output_text *text, const struct top_page *page)
 	if (page->info.slot_count < page->info.worker_count) {
 		output_text_format(text, "  %u of %u workers have a place in the page\n",
 			page->info.slot_count, page->info.worker_count);
+	}
+}
+
+/* ---- readings and alarms ---- */
+
+enum {
+	/* The text beside three rows of blocks. */
+	SERIES_TEXT = 42,
+	BLOCKS_MIN = 4,
+};
+
+static void append_blocks(
+	struct output_text *text, const struct top_readings *readings, uint32_t count)
+{
+	static const char *const blocks[] = {
+		"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+	uint32_t first = readings->count > count ? readings->count - count : 0;
+	double most = 0;
+
+	for (uint32_t i = first; i < readings->count; i++) {
+		most = readings->values[i] > most ? readings->values[i] : most;
+	}
+	for (uint32_t i = first; i < readings->count; i++) {
+		double value = readings->values[i];
+
+		if (value < 0) {
+			output_text_string(text, " ");
+		} else {
+			output_text_string(text, blocks[most > 0 ? (int)(value / most * 7) : 0]);
+		}
+	}
+}
+
+static void append_series(
+	struct output_text *text, const struct top_page *page, const struct top_view *view)
+{
+	static const char *const titles[TOP_SERIES] = {"queue", "I/O/s", "CPU"};
+	uint32_t room =
+		view->columns > SERIES_TEXT ? (view->columns - SERIES_TEXT) / TOP_SERIES : 0;
+
+	if (!view->is_screen || !view->has_blocks || page->series[0].count == 0) {
+		return;
+	}
+	room = room < BLOCKS_MIN ? BLOCKS_MIN : room < TOP_READINGS ? room : TOP_READINGS;
+	for (int i = 0; i < TOP_SERIES; i++) {
+		const struct top_readings *readings = &page->series[i];
+		double last = readings->values[readings->count - 1];
+
+		output_text_format(text, "  %s ", titles[i]);
+		append_blocks(text, readings, room);
+		if (i == TOP_SERIES_CPU && last >= 0) {
+			output_text_format(text, " %.0f %%", last * 100);
+		} else {
+			output_text_format(text, " %s", count_cell(last).text);
+		}
+	}
+	output_text_string(text, "\n");
+}
+
+/* A counter that is 0 has no line. */
+static void append_alarms(
+	struct output_text *text, const struct top_page *page, const struct top_view *view)
+{
+	for (int i = 0; i < TOP_ALARMS; i++) {
+		if (page->alarms[i] == 0 || page->alarms[i] == TOP_MISSING) {
+			continue;
+		}
+		output_text_string(
+			text, view->is_screen && page->alarms_grown[i] > 0 ? TOP_MARK_ALARM : "");
+		output_text_format(text, "  %s: %s", top_page_alarm_name((enum top_alarm)i),
+			value_cell(page->alarms[i]).text);
+		if (page->alarms_grown[i] > 0) {
+			output_text_format(
+				text, ", %s of them now", value_cell(page->alarms_grown[i]).text);
+		}
+		output_text_string(text, "\n");
 	}
 }
 
@@ -259,13 +322,13 @@ static bool name_place(const struct top_page *page, uint32_t worker, struct cell
 }
 
 static void append_worker(
-	struct output_text *text, const struct top_page *page, uint32_t worker, bool has_marks)
+	struct output_text *text, const struct top_page *page, uint32_t worker, bool is_screen)
 {
 	double busy = column_value(page, worker, TOP_BY_BUSY);
 	struct cell place;
 	bool is_alarm = name_place(page, worker, &place);
 
-	output_text_string(text, is_alarm && has_marks ? TOP_MARK_ALARM : "");
+	output_text_string(text, is_alarm && is_screen ? TOP_MARK_ALARM : "");
 	output_text_format(text, "%6u  %-11s", worker, place.text);
 	for (int i = TOP_BY_TASKS; i < TOP_COLUMNS; i++) {
 		struct cell cell = count_cell(column_value(page, worker, (enum top_column)i));
@@ -283,8 +346,8 @@ static void append_worker(
 		text, " %6s\n", value_cell(top_page_value(page, worker, TOP_IN_FLIGHT)).text);
 }
 
-static void append_workers(struct output_text *text, const struct top_page *page,
-	enum top_column column, bool has_marks)
+static void append_workers(
+	struct output_text *text, const struct top_page *page, const struct top_view *view)
 {
 	uint32_t count = page->info.slot_count;
 	struct ranked *ranks = calloc((size_t)count + 1, sizeof(*ranks));
@@ -293,19 +356,20 @@ static void append_workers(struct output_text *text, const struct top_page *page
 		text->failed = true;
 		return;
 	}
-	output_text_string(text, has_marks ? TOP_MARK_TITLE : "");
+	output_text_string(text, view->is_screen ? TOP_MARK_TITLE : "");
 	output_text_string(text, "worker  state      ");
 	for (int i = TOP_BY_TASKS; i < TOP_COLUMNS; i++) {
-		output_text_format(text, "%c%*s", has_marks && i == (int)column ? '>' : ' ',
-			columns[i].width, columns[i].title);
+		output_text_format(text, "%c%*s",
+			view->is_screen && i == (int)view->column ? '>' : ' ', columns[i].width,
+			columns[i].title);
 	}
 	output_text_string(text, " in I/O\n");
 	for (uint32_t i = 0; i < count; i++) {
-		ranks[i] = (struct ranked){column_value(page, i, column), i};
+		ranks[i] = (struct ranked){column_value(page, i, view->column), i};
 	}
 	qsort(ranks, count, sizeof(*ranks), compare_ranks);
 	for (uint32_t i = 0; i < count; i++) {
-		append_worker(text, page, ranks[i].worker, has_marks);
+		append_worker(text, page, ranks[i].worker, view->is_screen);
 	}
 	free(ranks);
 }
@@ -332,7 +396,7 @@ static void append_times(struct output_text *text, const struct top_page *page, 
 		text, " %8s", time_cell(pinion_histogram_quantile_ns(&histogram, 990)).text);
 }
 
-static void append_lanes(struct output_text *text, const struct top_page *page, bool has_marks)
+static void append_lanes(struct output_text *text, const struct top_page *page, bool is_screen)
 {
 	static const struct {
 		const char *name;
@@ -343,7 +407,7 @@ static void append_lanes(struct output_text *text, const struct top_page *page, 
 		{"low", "low_depth"},
 	};
 
-	output_text_string(text, has_marks ? TOP_MARK_TITLE : "");
+	output_text_string(text, is_screen ? TOP_MARK_TITLE : "");
 	output_text_format(text, "  %-8s%8s  %8s %8s  %8s %8s  %8s %8s\n", "lane", "shared",
 		"run p50", "p99", "I/O p50", "p99", "after", "p99");
 	for (uint32_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
@@ -378,14 +442,14 @@ static void append_device(struct output_text *text, const struct top_page *page,
 	output_text_string(text, "\n");
 }
 
-static void append_devices(struct output_text *text, const struct top_page *page, bool has_marks)
+static void append_devices(struct output_text *text, const struct top_page *page, bool is_screen)
 {
 	uint32_t count = top_page_devices(page);
 
 	if (count == 0) {
 		return;
 	}
-	output_text_string(text, has_marks ? TOP_MARK_TITLE : "");
+	output_text_string(text, is_screen ? TOP_MARK_TITLE : "");
 	output_text_format(text, "  %-8s%8s%7s%7s%7s%7s%7s  %8s %8s\n", "device", "requests",
 		"bytes", "taken", "depth", "waited", "slow", "I/O p50", "p99");
 	for (uint32_t i = 0; i < count; i++) {
@@ -393,17 +457,19 @@ static void append_devices(struct output_text *text, const struct top_page *page
 	}
 }
 
-void top_show_lines(struct output_text *text, const struct top_page *page, enum top_column column,
-	bool has_marks)
+void top_show_lines(
+	struct output_text *text, const struct top_page *page, const struct top_view *view)
 {
-	if (has_marks) {
+	if (view->is_screen) {
 		output_text_string(
 			text, page->state == TOP_ALIVE ? TOP_MARK_TITLE : TOP_MARK_ALARM);
 	}
 	append_name(text, page);
 	append_state(text, page);
 	append_rates(text, page);
-	append_workers(text, page, column, has_marks);
-	append_lanes(text, page, has_marks);
-	append_devices(text, page, has_marks);
+	append_series(text, page, view);
+	append_alarms(text, page, view);
+	append_workers(text, page, view);
+	append_lanes(text, page, view->is_screen);
+	append_devices(text, page, view->is_screen);
 }

@@ -22,6 +22,11 @@ static const char *const value_names[TOP_VALUES] = {
 	[TOP_CLOCK_NS] = "clock_ns",
 };
 
+static const char *const alarm_names[TOP_ALARMS] = {
+	[TOP_ALARM_STALLS] = "stalls",
+	[TOP_ALARM_STARVED_LANES] = "starved_lanes",
+};
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -53,7 +58,11 @@ bool top_page_init(struct top_page *page, struct pinion_metrics *metrics, const 
 		page->rows[i] = pinion_metrics_find(
 			metrics, value_names[i], PINION_METRICS_WORKER, UINT32_MAX);
 	}
+	for (int i = 0; i < TOP_ALARMS; i++) {
+		page->alarms[i] = TOP_MISSING;
+	}
 	page->read_ns = page->info.created_ns;
+	page->last_pid = pid > 0 ? (uint64_t)pid : page->info.pid;
 	return true;
 }
 
@@ -82,6 +91,7 @@ static bool is_alive(struct top_page *page)
 	if (pid > 0 && top_process_read(pid, &process) &&
 		(info->process_start == 0 || process.start == info->process_start)) {
 		page->process = process;
+		page->last_pid = (uint64_t)pid;
 		return true;
 	}
 	page->process.pid = page->path != NULL ? 0 : pid;
@@ -96,13 +106,18 @@ static void note_state(struct top_page *page)
 	if (written_ns > page->last_life_unix_ns) {
 		page->last_life_unix_ns = written_ns;
 	}
-	if (!is_alive(page)) {
-		page->state = info->has_ended ? TOP_ENDED : TOP_DEAD;
-		return;
+	page->has_process = is_alive(page);
+	page->state = TOP_DEAD;
+	if (page->has_process) {
+		page->state = info->has_ended ? TOP_ENDED : TOP_ALIVE;
+	} else if (info->has_ended) {
+		page->state = TOP_ENDED;
 	}
-	page->state = info->has_ended ? TOP_ENDED : TOP_ALIVE;
 	if (page->state == TOP_ALIVE) {
 		page->last_life_unix_ns = page->read_unix_ns;
+		page->gone_ns = 0;
+	} else if (page->gone_ns == 0) {
+		page->gone_ns = now_ns(CLOCK_MONOTONIC);
 	}
 }
 
@@ -114,7 +129,7 @@ static void note_cpu(struct top_page *page)
 	uint64_t passed;
 
 	page->cpu_share = -1;
-	if (page->state == TOP_DEAD || page->process.pid == 0) {
+	if (!page->has_process) {
 		return;
 	}
 	if (page->reads == 0 && hz > 0) {
@@ -150,6 +165,77 @@ static void take_values(struct top_page *page)
 	}
 }
 
+/* ---- readings and alarms ---- */
+
+static void add_reading(struct top_readings *readings, double value)
+{
+	if (readings->count == TOP_READINGS) {
+		memmove(readings->values, readings->values + 1,
+			(TOP_READINGS - 1) * sizeof(readings->values[0]));
+		readings->count--;
+	}
+	readings->values[readings->count++] = value;
+}
+
+static double queued_tasks(const struct top_page *page)
+{
+	static const char *const shared[] = {"high_depth", "injector_depth", "low_depth"};
+	double sum = 0;
+
+	for (uint32_t i = 0; i < page->info.slot_count; i++) {
+		uint64_t depth = top_page_value(page, i, TOP_QUEUE_DEPTH);
+
+		sum += depth == TOP_MISSING ? 0 : (double)depth;
+	}
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		uint64_t depth = top_page_single(page, PINION_METRICS_RUNTIME, shared[i], 0);
+
+		sum += depth == TOP_MISSING ? 0 : (double)depth;
+	}
+	return sum;
+}
+
+static void note_series(struct top_page *page)
+{
+	add_reading(&page->series[TOP_SERIES_QUEUE], queued_tasks(page));
+	add_reading(&page->series[TOP_SERIES_REQUESTS], top_page_rate_sum(page, TOP_REQUESTS));
+	add_reading(&page->series[TOP_SERIES_CPU], page->cpu_share);
+}
+
+/* The sum of a counter, of the runtime and of all workers. */
+static uint64_t alarm_value(const struct top_page *page, const char *name)
+{
+	uint64_t sum = TOP_MISSING;
+
+	for (int scope = PINION_METRICS_RUNTIME; scope <= PINION_METRICS_WORKER; scope++) {
+		int row = pinion_metrics_find(
+			page->metrics, name, (enum pinion_metrics_scope)scope, UINT32_MAX);
+		uint64_t value;
+
+		for (uint32_t copy = 0; row >= 0 &&
+			pinion_metrics_read(page->metrics, (uint32_t)row, copy, &value) == 0;
+			copy++) {
+			sum = sum == TOP_MISSING ? value : sum + value;
+		}
+	}
+	return sum;
+}
+
+static void note_alarms(struct top_page *page)
+{
+	for (int i = 0; i < TOP_ALARMS; i++) {
+		uint64_t before = page->alarms[i];
+
+		page->alarms[i] = alarm_value(page, alarm_names[i]);
+		page->alarms_grown[i] = before == TOP_MISSING ? 0 : grown(page->alarms[i], before);
+	}
+}
+
+const char *top_page_alarm_name(enum top_alarm alarm)
+{
+	return alarm_names[alarm];
+}
+
 /* Once it has ended, rates are those of its whole life. */
 static void look_back(struct top_page *page)
 {
@@ -176,7 +262,10 @@ bool top_page_read(struct top_page *page)
 	note_state(page);
 	note_cpu(page);
 	page->is_all = page->reads == 0;
-	if (page->state != TOP_ALIVE) {
+	note_alarms(page);
+	if (page->state == TOP_ALIVE) {
+		note_series(page);
+	} else {
 		look_back(page);
 	}
 	page->reads++;
@@ -199,6 +288,21 @@ double top_page_rate(const struct top_page *page, uint32_t worker, enum top_valu
 		return -1;
 	}
 	return (double)grown(now, before) * 1e9 / (double)(page->read_ns - page->before_ns);
+}
+
+double top_page_rate_sum(const struct top_page *page, enum top_value value)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < page->info.slot_count; i++) {
+		double rate = top_page_rate(page, i, value);
+
+		if (rate < 0) {
+			return -1;
+		}
+		sum += rate;
+	}
+	return sum;
 }
 
 uint64_t top_page_single(const struct top_page *page, enum pinion_metrics_scope scope,

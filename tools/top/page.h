@@ -35,8 +35,24 @@ enum top_value {
 	TOP_VALUES,
 };
 
+/* The values that it keeps some readings of. */
+enum top_series {
+	TOP_SERIES_QUEUE,    /* tasks in all queues */
+	TOP_SERIES_REQUESTS, /* a second */
+	TOP_SERIES_CPU,	     /* 1: one CPU */
+	TOP_SERIES,
+};
+
+/* Counters that stay where they are in a sound process. */
+enum top_alarm {
+	TOP_ALARM_STALLS,
+	TOP_ALARM_STARVED_LANES,
+	TOP_ALARMS,
+};
+
 enum {
 	TOP_DEVICES_MAX = 64, /* the rest is not shown */
+	TOP_READINGS = 30,
 };
 
 /* A value that the page does not have. */
@@ -48,13 +64,23 @@ enum top_state {
 	TOP_DEAD,
 };
 
+/* The newest last; negative: unknown. */
+struct top_readings {
+	double values[TOP_READINGS];
+	uint32_t count;
+};
+
 struct top_page {
 	struct pinion_metrics *metrics;
 	struct pinion_metrics_info info;
 	const char *path;	    /* of a file; NULL: of a process */
 	struct top_process process; /* pid 0: not to be seen from here */
+	uint64_t last_pid;	    /* the last that was seen, or the page's own */
+	bool has_process;	    /* it was alive at the last reading */
 	enum top_state state;
-	bool is_lost; /* the last snapshot failed, and a line was printed */
+	uint64_t gone_ns; /* on CLOCK_MONOTONIC: first seen not alive; 0: alive */
+	bool is_replaced; /* another file has its name now */
+	bool is_lost;	  /* the last snapshot failed, and a line was printed */
 	uint64_t last_life_unix_ns;
 	/* Of the last snapshot, and of the former or the beginning. */
 	uint64_t read_ns; /* on CLOCK_MONOTONIC; of the dead: the last write */
@@ -65,6 +91,9 @@ struct top_page {
 	double cpu_share; /* 1: one CPU; negative: not known */
 	uint64_t cpu_before_ns;
 	uint64_t cpu_read_ns; /* on CLOCK_BOOTTIME */
+	struct top_readings series[TOP_SERIES];
+	uint64_t alarms[TOP_ALARMS]; /* TOP_MISSING: the page has none */
+	uint64_t alarms_grown[TOP_ALARMS];
 	int rows[TOP_VALUES]; /* of the page's table */
 	uint64_t *values;     /* a worker after the other */
 	uint64_t *before;
@@ -86,6 +115,12 @@ uint64_t top_page_value(const struct top_page *page, uint32_t worker, enum top_v
 
 /* Its growth per second since the snapshot before; negative: unknown. */
 double top_page_rate(const struct top_page *page, uint32_t worker, enum top_value value);
+
+/* Of all workers; negative: unknown of any. */
+double top_page_rate_sum(const struct top_page *page, enum top_value value);
+
+/* Its name in the table of the page. */
+const char *top_page_alarm_name(enum top_alarm alarm);
 
 /* A value of the runtime's or a device's, or TOP_MISSING. */
 uint64_t top_page_single(const struct top_page *page, enum pinion_metrics_scope scope,

@@ -28,11 +28,19 @@ const char *top_column_title(enum top_column column);
 #define TOP_MARK_TITLE "\001"
 #define TOP_MARK_ALARM "\002"
 
+/* How lines are to be. */
+struct top_view {
+	enum top_column column; /* workers are sorted by it */
+	bool is_screen;		/* lines have marks, and one shows the last readings */
+	bool has_blocks;	/* the terminal shows U+2581 to U+2588 */
+	unsigned int columns;	/* of the screen */
+};
+
 /* One line: an object. */
 void top_show_json(struct output_text *text, const struct top_page *page);
 
-/* Several lines, the table of workers sorted; `has_marks`: for a screen. */
-void top_show_lines(struct output_text *text, const struct top_page *page, enum top_column column,
-	bool has_marks);
+/* Several lines. */
+void top_show_lines(
+	struct output_text *text, const struct top_page *page, const struct top_view *view);
 
 #endif

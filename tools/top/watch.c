@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +20,12 @@ enum {
 	FILL_PAUSE_NS = 10000000,
 	/* What the kernel keeps of a name. */
 	COMM_LENGTH = 15,
+	/* Pages whose process or runtime has ended. */
+	ENDED_MAX = 32,
 };
+
+/* Twice as long as Prometheus takes a value for the newest. */
+#define ENDED_NS (UINT64_C(600) * 1000000000)
 
 /* The last line that the library has said, until it is known to matter. */
 static char last_line[512];
@@ -80,11 +86,11 @@ static bool is_known(const struct top_watch *watch, const struct pinion_metrics 
 	struct pinion_metrics_info info;
 
 	pinion_metrics_get_info(metrics, &info, sizeof(info));
+	/* Of a process, or of its file that was given. */
 	for (size_t i = 0; i < watch->count; i++) {
 		const struct top_page *page = &watch->pages[i];
 
-		if (page->path == NULL && page->process.pid == pid &&
-			page->info.process_start == info.process_start &&
+		if (page->process.pid == pid && page->info.process_start == info.process_start &&
 			page->info.created_ns == info.created_ns) {
 			return true;
 		}
@@ -142,20 +148,38 @@ static int open_page(const char *path, int pid, uint32_t index, struct pinion_me
 	return rc;
 }
 
+/* Of the page alone, so that the next one may be in order. */
+static bool is_about_page(int error)
+{
+	return error == -EPROTO || error == -EPROTONOSUPPORT || error == -EAGAIN;
+}
+
 /*
- * The pages of a process. Returns how many it has, or why they cannot be read;
- * then last_line says it.
+ * The pages of a process. Returns how many it has, or why they, or the first
+ * that is refused, cannot be read; then last_line says it.
  */
 static int find_pages(struct top_watch *watch, int pid)
 {
+	char first_line[sizeof(last_line)] = "";
 	struct pinion_metrics *metrics;
-	int rc;
+	int refused = 0;
+	int rc = 0;
+	int count = 0;
 
-	for (uint32_t i = 0; i < RUNTIMES_MAX; i++) {
+	for (uint32_t i = 0; i < RUNTIMES_MAX && rc == 0; i++) {
 		rc = open_page(NULL, pid, i, &metrics);
-		if (rc < 0) {
-			return rc == -ENOENT ? (int)i : rc;
+		if (is_about_page(rc)) {
+			if (refused == 0) {
+				memcpy(first_line, last_line, sizeof(first_line));
+				refused = rc;
+			}
+			rc = 0;
+			continue;
 		}
+		if (rc < 0) {
+			break;
+		}
+		count++;
 		if (is_known(watch, metrics, pid)) {
 			pinion_metrics_close(metrics);
 		} else if (!add_page(watch, metrics, NULL, pid)) {
@@ -163,7 +187,10 @@ static int find_pages(struct top_watch *watch, int pid)
 			return -ENOMEM;
 		}
 	}
-	return RUNTIMES_MAX;
+	if (refused != 0) {
+		memcpy(last_line, first_line, sizeof(last_line));
+	}
+	return rc < 0 && rc != -ENOENT ? rc : refused != 0 ? refused : count;
 }
 
 static bool is_about_rights(int error)
@@ -249,6 +276,31 @@ static bool open_file(struct top_watch *watch, const char *path)
 	return rc == 0;
 }
 
+/* Another file has the name now. */
+static void note_replaced(struct top_watch *watch, const char *path)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		watch->pages[i].is_replaced |= watch->pages[i].path == path;
+	}
+}
+
+/* The file of the operand, unless it is the one of the search before. */
+static bool find_file(struct top_watch *watch, int index)
+{
+	const char *path = watch->operands[index];
+	struct top_file *file = &watch->files[index];
+	struct stat status = {0};
+	bool is_there = stat(path, &status) == 0;
+
+	if (watch->is_old &&
+		(!is_there || (file->device == status.st_dev && file->inode == status.st_ino))) {
+		return true;
+	}
+	*file = (struct top_file){true, status.st_dev, status.st_ino};
+	note_replaced(watch, path);
+	return open_file(watch, path);
+}
+
 /* Returns how many processes are called so, or -ENOMEM. */
 static int find_called(struct top_watch *watch, const char *name, int *out_pages)
 {
@@ -274,8 +326,9 @@ static int find_called(struct top_watch *watch, const char *name, int *out_pages
 	return rc == -ENOMEM ? rc : called;
 }
 
-static bool find_name(struct top_watch *watch, const char *name)
+static bool find_name(struct top_watch *watch, int index)
 {
+	const char *name = watch->operands[index];
 	int pages;
 	int called = find_called(watch, name, &pages);
 
@@ -283,7 +336,7 @@ static bool find_name(struct top_watch *watch, const char *name)
 		return false;
 	}
 	if (called == 0 && !watch->is_old && access(name, F_OK) == 0) {
-		return open_file(watch, name);
+		return find_file(watch, index);
 	}
 	if (called == 0 && !watch->is_old) {
 		watch->had_trouble = true;
@@ -297,25 +350,31 @@ static bool find_name(struct top_watch *watch, const char *name)
 	return true;
 }
 
-static bool find_operand(struct top_watch *watch, const char *operand)
+static bool find_operand(struct top_watch *watch, int index)
 {
+	const char *operand = watch->operands[index];
+
 	if (operand[strspn(operand, "0123456789")] == '\0' && operand[0] != '\0') {
 		return find_number(watch, operand);
 	}
-	if (strchr(operand, '/') != NULL) {
-		return watch->is_old || open_file(watch, operand);
+	if (strchr(operand, '/') != NULL || watch->files[index].is_file) {
+		return find_file(watch, index);
 	}
-	return find_name(watch, operand);
+	return find_name(watch, index);
 }
 
 bool top_watch_find(struct top_watch *watch)
 {
 	bool is_done = true;
 
-	for (int i = 0; i < watch->operand_count && is_done; i++) {
-		is_done = find_operand(watch, watch->operands[i]);
+	if (watch->files == NULL) {
+		watch->files = calloc((size_t)watch->operand_count + 1, sizeof(*watch->files));
+		is_done = watch->files != NULL;
 	}
-	if (watch->operand_count == 0) {
+	for (int i = 0; i < watch->operand_count && is_done; i++) {
+		is_done = find_operand(watch, i);
+	}
+	if (watch->operand_count == 0 && is_done) {
 		is_done = find_everywhere(watch);
 	}
 	watch->is_old = true;
@@ -344,6 +403,49 @@ void top_watch_drop_ended(struct top_watch *watch)
 	}
 }
 
+static bool stays(const struct top_page *page)
+{
+	return page->state == TOP_ALIVE || (page->path != NULL && !page->is_replaced);
+}
+
+/* The page that has ended first, or the count: there is none. */
+static size_t first_ended(const struct top_watch *watch, size_t *out_count)
+{
+	size_t first = watch->count;
+
+	*out_count = 0;
+	for (size_t i = 0; i < watch->count; i++) {
+		if (stays(&watch->pages[i])) {
+			continue;
+		}
+		(*out_count)++;
+		if (first == watch->count ||
+			watch->pages[i].gone_ns < watch->pages[first].gone_ns) {
+			first = i;
+		}
+	}
+	return first;
+}
+
+void top_watch_drop_old(struct top_watch *watch)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	for (;;) {
+		size_t count;
+		size_t first = first_ended(watch, &count);
+
+		if (count == 0 ||
+			(count <= ENDED_MAX && now_ns - watch->pages[first].gone_ns < ENDED_NS)) {
+			return;
+		}
+		let_go(watch, first);
+	}
+}
+
 void top_watch_fini(struct top_watch *watch)
 {
 	while (watch->count > 0) {
@@ -351,4 +453,5 @@ void top_watch_fini(struct top_watch *watch)
 	}
 	free(watch->pages);
 	free(watch->refused);
+	free(watch->files);
 }

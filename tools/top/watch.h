@@ -11,11 +11,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+/* The file that an operand named, the last time. */
+struct top_file {
+	bool is_file;
+	dev_t device;
+	ino_t inode;
+};
 
 /* Zero-initialise but for the operands. */
 struct top_watch {
 	char **operands; /* none: every process of this user */
 	int operand_count;
+	struct top_file *files; /* of each operand */
 	struct top_page *pages;
 	size_t count;
 	struct top_process *refused; /* those with a line already */
@@ -27,7 +36,7 @@ struct top_watch {
 	bool is_old; /* from the second search on */
 };
 
-/* Looks for pages that are not known yet. False: no memory. */
+/* Looks for pages that are not known yet, files too. False: no memory. */
 bool top_watch_find(struct top_watch *watch);
 
 /* Takes a snapshot of each page; those that are lost are let go. */
@@ -35,6 +44,12 @@ void top_watch_read(struct top_watch *watch);
 
 /* Lets go of the pages whose process or runtime has ended. */
 void top_watch_drop_ended(struct top_watch *watch);
+
+/*
+ * Lets go of those that ended more than ten minutes ago, and of all but the
+ * latest 32; not of a file that an operand names.
+ */
+void top_watch_drop_old(struct top_watch *watch);
 
 /* Prints the lines that were held back. */
 void top_watch_print_held(struct top_watch *watch);
