@@ -242,6 +242,19 @@ steal_numbers() {
 	expect 2
 }
 
+# AS-38: an embedder's own figures beside the library's.
+@test "export_metrics writes what a program has counted, in Prometheus' format" {
+	example export_metrics
+	expect 0
+	count '^# TYPE (jobs_failed_total counter|job_seconds summary)$' 2
+	count '^jobs_failed_total 10$' 1
+	count '^job_seconds\{quantile="0\.(5|99)"\} 0\.[0-9]{9}$' 2
+	count '^job_seconds_(count 1000|sum [0-9]+\.[0-9]{9})$' 2
+	if command -v promtool >/dev/null; then
+		promtool check metrics <out
+	fi
+}
+
 # WP-25: an image resized by Lanczos' filter, in parallel, at medium.
 @test "resize_image leaves even areas as they are, and mixes others" {
 	{
