@@ -16,7 +16,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
-#include "runtime/memory/pool_check.h"
+#include "runtime/memory/pool_internal.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 

@@ -13,7 +13,6 @@
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
-#include "runtime/memory/pool_check.h"
 #include "runtime/memory/pool_internal.h"
 
 #include <errno.h>

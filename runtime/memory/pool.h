@@ -93,7 +93,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
-#include "runtime/memory/pool_check.h"
 #include "runtime/memory/pool_internal.h"
 
 struct pin_pool_setup {

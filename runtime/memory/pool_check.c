@@ -7,8 +7,8 @@
  * is on a hot path. With a guarded pool, free buffers are also made
  * inaccessible here.
  */
-#include "runtime/memory/pool_check.h"
 #include "runtime/base/check.h"
+#include "runtime/memory/pool_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

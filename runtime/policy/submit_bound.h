@@ -45,6 +45,12 @@ enum {
 	/* Before the first call: what a device that copies may do in time. */
 	PIN_SUBMIT_UNITS_START = 5 * PIN_SUBMIT_UNITS_MIN,
 	PIN_SUBMIT_UNIT_BYTES = 4096,
+	/* A call that is too long lowers the limit by one part in this. */
+	PIN_SUBMIT_LOWER_PART = 8,
+	/* A full call that is short raises it by one part in this. */
+	PIN_SUBMIT_RAISE_PART = 16,
+	/* Short: below that. */
+	PIN_SUBMIT_SHORT_NS = PIN_SUBMIT_BOUND_NS / 4 * 3,
 };
 
 struct pin_submit_bound {
@@ -66,7 +72,29 @@ static inline bool pin_submit_bound_add(struct pin_submit_bound *bound, uint32_t
 	return bound->gathered >= bound->limit;
 }
 
+/* Rounded up, so that every limit moves. */
+static inline uint32_t pin_submit_part_of(uint32_t limit, uint32_t part)
+{
+	return (limit + part - 1) / part;
+}
+
 /* The gathered requests were submitted, by a call that took `took_ns`. */
-void pin_submit_bound_note_call(struct pin_submit_bound *bound, uint64_t took_ns);
+static inline void pin_submit_bound_note_call(struct pin_submit_bound *bound, uint64_t took_ns)
+{
+	bool is_full = bound->gathered >= bound->limit;
+
+	if (took_ns > PIN_SUBMIT_BOUND_NS) {
+		bound->limit -= pin_submit_part_of(bound->limit, PIN_SUBMIT_LOWER_PART);
+	} else if (is_full && took_ns < PIN_SUBMIT_SHORT_NS) {
+		bound->limit += pin_submit_part_of(bound->limit, PIN_SUBMIT_RAISE_PART);
+	}
+	if (bound->limit < PIN_SUBMIT_UNITS_MIN) {
+		bound->limit = PIN_SUBMIT_UNITS_MIN;
+	}
+	if (bound->limit > PIN_SUBMIT_UNITS_MAX) {
+		bound->limit = PIN_SUBMIT_UNITS_MAX;
+	}
+	bound->gathered = 0;
+}
 
 #endif

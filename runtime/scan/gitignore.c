@@ -7,10 +7,10 @@
  * none of it, only spaces are cut from its end, a line that is only `!` or
  * slashes is about nothing.
  */
-#include "runtime/scan/gitignore.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
+#include "runtime/scan/ignore.h"
 
 #include <errno.h>
 #include <stdint.h>

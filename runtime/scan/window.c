@@ -6,9 +6,9 @@
  * file_reader_track.c calls it under the reader's lock; pure arithmetic but for
  * the search for holes.
  */
-#include "runtime/scan/window.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/scan/file_reader.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 #include "runtime/base/metrics.h"
 #include "runtime/host/host.h"
 #include "runtime/memory/pool.h"
-#include "runtime/memory/pool_check.h"
+#include "runtime/memory/pool_internal.h"
 
 enum {
 	POOLS_BUFFER_BYTES = 4096,

@@ -86,7 +86,6 @@ static uint32_t load_relaxed(const struct pin_atomic_u32 *atomic, const char *si
 
 #define pin_pool_must_share(state, holder, magazine) must_share(state, holder, magazine, __func__)
 #define pin_entry_has_own(holder) has_own(holder, __func__)
-#include "runtime/memory/pool_check.h"
 #define pin_magazine_enter(magazine) enter(magazine, __func__)
 #pragma push_macro("pin_load_relaxed_u32")
 #undef pin_load_relaxed_u32

@@ -7,7 +7,7 @@
 #include "tests/support/child.h"
 #include "tests/support/users.h"
 
-#include "runtime/memory/pool_check.h"
+#include "runtime/memory/pool_internal.h"
 
 #include <sys/mman.h>
 

@@ -8,7 +8,7 @@
  * hide the same paths as a walk does.
  */
 #include "runtime/base/base.h"
-#include "runtime/scan/gitignore.h"
+#include "runtime/scan/ignore.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

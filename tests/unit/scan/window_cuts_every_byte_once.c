@@ -6,7 +6,7 @@
  * Method: random plans against the arithmetic a naive cutter would do.
  */
 #include "runtime/base/base.h"
-#include "runtime/scan/window.h"
+#include "runtime/scan/file_reader.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 

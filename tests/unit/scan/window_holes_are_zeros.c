@@ -6,7 +6,7 @@
  * with random windows and overlaps, compared with the file read whole.
  */
 #include "runtime/base/base.h"
-#include "runtime/scan/window.h"
+#include "runtime/scan/file_reader.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tests/support/scratch.h"
