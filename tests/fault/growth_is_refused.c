@@ -12,6 +12,7 @@
 #include "runtime/api/internal.h"
 #include "runtime/host/cgroup.h"
 #include "runtime/host/numa.h"
+#include "tests/support/arenas.h"
 #include "tests/support/child.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
@@ -51,20 +52,6 @@ static void start(void)
 	config.buffer_count = COUNT;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	expect_ready(runtimes_log, runtime != NULL);
-}
-
-static struct pinion_runtime_info info(void)
-{
-	struct pinion_runtime_info now;
-
-	pinion_runtime_get_info(runtime, &now, sizeof(now));
-	return now;
-}
-
-static bool may_register(void)
-{
-	return info().uses_ring != 0 &&
-		pin_kernel_has(&runtime->shared.kernel, PINION_IO_REGISTERED_BUFFERS);
 }
 
 /* ---- use ---- */
@@ -129,8 +116,8 @@ static void expect_line(const char *words)
 /* All were acquired; those of the first step alone are registered. */
 static void expect_unregistered(void)
 {
-	expect_number("memory", COUNT * MIB, (long long)info().populated_bytes);
-	expect_number("registered", STEP * MIB, (long long)info().registered_bytes);
+	expect_number("memory", COUNT * MIB, (long long)runtimes_info(runtime).populated_bytes);
+	expect_number("registered", STEP * MIB, (long long)runtimes_info(runtime).registered_bytes);
 	read_into(0, STEP);
 	expect_number(
 		"registered reads", 0, (long long)runtimes_counters(runtime).unregistered_reads);
@@ -150,7 +137,7 @@ static void check_pages(void)
 	/* A release helps, so it is no -ENOMEM. */
 	on_worker(take, STEP, STEP + 1, -EAGAIN);
 	on_worker(take, STEP, STEP + 1, -EAGAIN);
-	expect_number("memory", STEP * MIB, (long long)info().populated_bytes);
+	expect_number("memory", STEP * MIB, (long long)runtimes_info(runtime).populated_bytes);
 	expect_line("no memory for more buffers of worker 0, which wants 2048 KiB: "
 		    "Cannot allocate memory; it goes on with those that it has");
 	read_into(0, STEP);
@@ -158,7 +145,7 @@ static void check_pages(void)
 	on_worker(take, 0, 1, 0);
 	has_no_pages = false;
 	on_worker(take, STEP, COUNT, 0);
-	expect_number("all", COUNT * MIB, (long long)info().populated_bytes);
+	expect_number("all", COUNT * MIB, (long long)runtimes_info(runtime).populated_bytes);
 	read_into(0, COUNT);
 	on_worker(give, 0, COUNT, 0);
 	pinion_runtime_destroy(runtime);
@@ -187,7 +174,7 @@ static void refuse_from_now_on(void *arg)
 static void check_registration(int error, const char *words)
 {
 	start();
-	if (!may_register()) {
+	if (!arenas_may_register(runtime)) {
 		pinion_runtime_destroy(runtime);
 		return;
 	}
@@ -220,7 +207,8 @@ static int live_with_less_locked(void *arg)
 	expect_ready("another user", getuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0));
 	start();
 	on_worker(take, 0, STEP, 0);
-	if (!may_register() || info().registered_bytes != STEP * MIB) {
+	if (!arenas_may_register(runtime) ||
+		runtimes_info(runtime).registered_bytes != STEP * MIB) {
 		puts("nothing is registered, so no limit is met");
 		return expect_status();
 	}
@@ -302,7 +290,7 @@ static void check_memory(const char *path)
 	before = leave_free(path, STEP * MIB);
 	on_worker(take, STEP, STEP + 1, -EAGAIN);
 	on_worker(take, STEP, STEP + 1, -EAGAIN);
-	expect_number("memory", STEP * MIB, (long long)info().populated_bytes);
+	expect_number("memory", STEP * MIB, (long long)runtimes_info(runtime).populated_bytes);
 	expect_line("no memory for more buffers of worker 0, which wants 2048 KiB");
 	expect_line(path);
 	read_into(0, STEP);
@@ -311,7 +299,7 @@ static void check_memory(const char *path)
 	write_limit(path, before);
 	users_on(runtime, 0, forget_refusal, NULL);
 	on_worker(take, STEP, COUNT, 0);
-	expect_number("all", COUNT * MIB, (long long)info().populated_bytes);
+	expect_number("all", COUNT * MIB, (long long)runtimes_info(runtime).populated_bytes);
 	read_into(0, COUNT);
 	on_worker(give, 0, COUNT, 0);
 	expect_number("killed", 0, killed_in(path));

@@ -109,6 +109,14 @@ static inline struct pinion_runtime *runtimes_start(uint32_t worker_count, uint3
 	return runtime;
 }
 
+static inline struct pinion_runtime_info runtimes_info(const struct pinion_runtime *runtime)
+{
+	struct pinion_runtime_info info;
+
+	pinion_runtime_get_info(runtime, &info, sizeof(info));
+	return info;
+}
+
 static inline struct pinion_runtime_stats runtimes_counters(const struct pinion_runtime *runtime)
 {
 	struct pinion_runtime_stats counters;

@@ -10,6 +10,7 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/worker/metrics.h"
+#include "tests/support/buffer_waits.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tasks.h"
@@ -207,26 +208,13 @@ static void check_dismissed(void)
 	pinion_runtime_destroy(runtime);
 }
 
-static struct pin_buffer_waiter waiter;
-
-static int run_waiter(struct pinion_task *task)
-{
-	(void)task;
-	pinion_buffer_release(runtime, &waiter.buffer);
-	return 0;
-}
-
-static struct pinion_task waiting = {.run = run_waiter};
-
 static int use_up(struct pinion_task *task)
 {
 	struct pinion_buffer buffer;
 
 	(void)task;
-	waiter = (struct pin_buffer_waiter){.task = &waiting};
 	expect_number("acquire", 0, pinion_buffer_acquire(runtime, 1, &buffer));
-	expect_number("waits", -EAGAIN, pin_worker_buffer_await(pin_worker_current(), 1, &waiter));
-	waiter.since_ns -= 50000000;
+	buffer_waits_begin(runtime)->since_ns -= 50000000;
 	pinion_buffer_release(runtime, &buffer);
 	return 0;
 }

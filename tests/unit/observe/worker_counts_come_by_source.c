@@ -12,6 +12,7 @@
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wake.h"
+#include "tests/support/buffer_waits.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -344,30 +345,17 @@ static void check_saved(void)
 
 /* ---- buffers ---- */
 
-static struct pin_buffer_waiter waiter;
-
-static int run_waiter(struct pinion_task *task)
-{
-	(void)task;
-	pinion_buffer_release(runtime, &waiter.buffer);
-	return 0;
-}
-
-static struct pinion_task waiting = {.run = run_waiter};
-
 /* Of two buffers, the third acquirer has to wait. */
 static int use_up(struct pinion_task *task)
 {
 	struct pinion_buffer buffers[2];
 
 	(void)task;
-	waiter = (struct pin_buffer_waiter){.task = &waiting};
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(buffers); i++) {
 		expect_number("acquire", 0, pinion_buffer_acquire(runtime, 1, &buffers[i]));
 	}
 	expect_number("none counted", 0, (long long)stats_of(0).buffer_waits);
-	expect_number(
-		"none is left", -EAGAIN, pin_worker_buffer_await(pin_worker_current(), 1, &waiter));
+	buffer_waits_begin(runtime);
 	expect_number("waits", 1, (long long)stats_of(0).buffer_waits);
 	pinion_buffer_release(runtime, &buffers[0]);
 	pinion_buffer_release(runtime, &buffers[1]);

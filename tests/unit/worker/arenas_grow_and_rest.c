@@ -10,6 +10,7 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/task/entry.h"
+#include "tests/support/arenas.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 #include "tests/support/users.h"
@@ -44,32 +45,18 @@ static void start(uint64_t rest_ms)
 	expect_ready(runtimes_log, runtime != NULL);
 }
 
-static struct pinion_runtime_info info(void)
-{
-	struct pinion_runtime_info now;
-
-	pinion_runtime_get_info(runtime, &now, sizeof(now));
-	return now;
-}
-
 static bool grows(void)
 {
 	return runtime->shared.arenas_grow;
 }
 
-static bool may_register(void)
-{
-	return info().uses_ring != 0 &&
-		pin_kernel_has(&runtime->shared.kernel, PINION_IO_REGISTERED_BUFFERS);
-}
-
 /* These bytes have memory, and are registered unless a limit forbids it. */
 static void expect_bytes(const char *what, uint64_t bytes)
 {
-	struct pinion_runtime_info now = info();
+	struct pinion_runtime_info now = runtimes_info(runtime);
 
 	expect_number(what, (long long)bytes, (long long)now.populated_bytes);
-	if (may_register() && strstr(runtimes_log, "registered") == NULL) {
+	if (arenas_may_register(runtime) && strstr(runtimes_log, "registered") == NULL) {
 		expect_number(what, (long long)bytes, (long long)now.registered_bytes);
 	}
 	expect_true("no more than that", now.registered_bytes <= bytes);
@@ -78,10 +65,11 @@ static void expect_bytes(const char *what, uint64_t bytes)
 
 static void await_given_back(uint64_t bytes)
 {
-	while (info().given_back_bytes < bytes) {
+	while (runtimes_info(runtime).given_back_bytes < bytes) {
 		sched_yield();
 	}
-	expect_number("given back", (long long)bytes, (long long)info().given_back_bytes);
+	expect_number(
+		"given back", (long long)bytes, (long long)runtimes_info(runtime).given_back_bytes);
 }
 
 /* ---- on a worker ---- */
@@ -140,9 +128,10 @@ static void check_steps(void)
 		pinion_runtime_destroy(runtime);
 		return;
 	}
-	expect_true("addresses for all", info().arena_bytes >= WORKERS * (uint64_t)ALL);
+	expect_true(
+		"addresses for all", runtimes_info(runtime).arena_bytes >= WORKERS * (uint64_t)ALL);
 	expect_bytes("nothing at first", 0);
-	expect_number("of small pages", 4096, info().page_bytes);
+	expect_number("of small pages", 4096, runtimes_info(runtime).page_bytes);
 	users_on(runtime, 0, acquire_some, &few);
 	expect_bytes("two steps for three", 2 * LARGE_STEP);
 	users_on(runtime, 0, acquire_some, &one);
@@ -157,7 +146,8 @@ static void check_steps(void)
 	users_on(runtime, 1, acquire_beyond, NULL);
 	expect_bytes("and no more", 2 * LARGE_STEP + SMALL_STEP + ALL);
 	users_on(runtime, 1, release_some, &all);
-	expect_number("nothing rests so long", 0, (long long)info().given_back_bytes);
+	expect_number(
+		"nothing rests so long", 0, (long long)runtimes_info(runtime).given_back_bytes);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -264,7 +254,7 @@ static void check_transfers(void)
 			await_given_back(round * LARGE_STEP);
 		}
 	}
-	if (may_register() && strstr(runtimes_log, "registered") == NULL) {
+	if (arenas_may_register(runtime) && strstr(runtimes_log, "registered") == NULL) {
 		expect_number("none went the plain way", 0,
 			(long long)runtimes_counters(runtime).unregistered_reads);
 	}
@@ -276,12 +266,15 @@ static void check_up_front(void)
 	struct holding all = {.large_count = LARGE_COUNT, .small_count = SMALL_COUNT};
 
 	start(0);
-	expect_number("all", (long long)info().arena_bytes, (long long)info().populated_bytes);
-	expect_true("at least as asked", info().populated_bytes >= WORKERS * (uint64_t)ALL);
+	expect_number("all", (long long)runtimes_info(runtime).arena_bytes,
+		(long long)runtimes_info(runtime).populated_bytes);
+	expect_true("at least as asked",
+		runtimes_info(runtime).populated_bytes >= WORKERS * (uint64_t)ALL);
 	users_on(runtime, 0, acquire_some, &all);
 	users_on(runtime, 0, release_some, &all);
-	expect_number("still", (long long)info().arena_bytes, (long long)info().populated_bytes);
-	expect_number("for ever", 0, (long long)info().given_back_bytes);
+	expect_number("still", (long long)runtimes_info(runtime).arena_bytes,
+		(long long)runtimes_info(runtime).populated_bytes);
+	expect_number("for ever", 0, (long long)runtimes_info(runtime).given_back_bytes);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -299,7 +292,7 @@ static void check_pools(void)
 	if (grows()) {
 		struct pinion_pool *pool = users_pool(small, 0, 2, 8);
 		struct pinion_buffer buffer = users_take(pool);
-		uint64_t kept = info().populated_bytes;
+		uint64_t kept = runtimes_info(runtime).populated_bytes;
 
 		/* With its headroom, and up to the end of a huge page. */
 		expect_true("for pools", kept >= WORKERS * ((1u << 20) + (64u << 10)));
