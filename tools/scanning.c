@@ -30,6 +30,7 @@ enum {
 	 * time, and hands it over before the next.
 	 */
 	BUFFERS_CACHED = 1,
+	STALL_MS = 1000,
 };
 
 /* A disk that sleeps, or a link that is lost, is back by then. */
@@ -47,6 +48,8 @@ bool scanning_options_init(struct scanning_options *out_options)
 	*out_options = (struct scanning_options){.limits = LIMITS_NONE};
 	pinion_config_init(&out_options->runtime);
 	pinion_tuning_init(&out_options->tuning);
+	/* A disk may make it wait for a while: only longer waits are news. */
+	out_options->tuning.stall_ms = STALL_MS;
 	pinion_scan_config_init(&out_options->scan);
 	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
 	out_options->runtime.log = report_log;

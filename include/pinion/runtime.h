@@ -349,6 +349,16 @@ struct pinion_runtime_stats {
 	 * for tasks that waited for a long task, as no spawn had. Near 0.
 	 */
 	uint64_t watchdog_found_work;
+	/*
+	 * Counts of the stall watch, `stall_ms` of the tuning: tasks that ran
+	 * for longer without progress, and the microseconds of these stalls,
+	 * all together; devices that completed nothing, and lanes of which no
+	 * task began, for ten times as long.
+	 */
+	uint64_t stalls;
+	uint64_t stall_us;
+	uint64_t device_stalls;
+	uint64_t starved_lanes;
 };
 
 /*

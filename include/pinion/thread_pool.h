@@ -75,7 +75,8 @@ PINION_API void pinion_thread_pool_config_init_sized(struct pinion_config *confi
 
 /*
  * Writes the defaults of a thread pool's tuning: those of pinion_tuning_init(),
- * but a strict order of lanes, and a warning at 100 waiting jobs in any lane.
+ * but a strict order of lanes, a warning at 100 waiting jobs in any lane, and
+ * no warning of long jobs.
  *
  * Context: any thread; never blocks.
  * Since: 0.1

@@ -352,10 +352,21 @@ struct pinion_tuning {
 
 	/*
 	 * Milliseconds that a task may run without progress, 0 … 86400000;
-	 * then a warning in `log` names it once, with its worker and lane, at
-	 * most ten tasks a second. A job makes progress by
-	 * pinion_job_set_progress(). Costs a thread that checks twice in that
-	 * time. 0: no check. Default 0. Environment: PINION_STALL_MS.
+	 * then a warning in `log` names it once, with its worker and lane, and
+	 * the system call, file and offset that it waits for. A job makes
+	 * progress by pinion_job_set_progress(). After ten times as long a
+	 * device of which no request completes is named, with the file and
+	 * offset of its oldest request, and a lane of which no task begins
+	 * while some wait; the low lane not before `low_max_wait_ms` and a
+	 * quarter. At most ten lines a second. That it goes on is a message at
+	 * level info. `stalls` of struct pinion_runtime_stats and its
+	 * neighbours count. Costs a thread that checks twice in that time,
+	 * while any worker is awake or requests are in devices, and some 6 us
+	 * of the first wake after as long a sleep of all workers. 0: no check.
+	 * Default 100; of thread pools, whose jobs may take long, 0.
+	 * Environment: PINION_STALL_MS.
+	 * Source: docs/decisions/observing.md, "The stall watch is on by
+	 * default".
 	 */
 	uint64_t stall_ms;
 

@@ -162,7 +162,7 @@ static const struct pin_config_field fields[] = {
 		DEPTH_BYTES_MAX),
 	NUMBER(tuning, bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
 	NUMBER(tuning, requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
-	NUMBER(tuning, stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
+	NUMBER(tuning, stall_ms, "PINION_STALL_MS", 100, 0, 86400000),
 	NUMBER(tuning, injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(tuning, injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
 	NUMBER(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),

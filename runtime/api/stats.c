@@ -129,9 +129,13 @@ void pinion_runtime_get_stats(
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->queue_limit.refused);
-	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
+	sum.cq_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_RING]);
 	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
 	sum.watchdog_found_work = pin_load_relaxed_u64(&shared->watchdog_found_work);
+	sum.stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_TASK]);
+	sum.stall_us = pin_meter_read(&shared->stalls.task_ns) / 1000;
+	sum.device_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_DEVICE]);
+	sum.starved_lanes = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_LANE]);
 	add_figures(shared, &sum);
 	pin_sized_give(out_stats, size, &sum, sizeof(sum));
 }

@@ -157,6 +157,8 @@ void pinion_thread_pool_tuning_init_sized(struct pinion_tuning *tuning, uint32_t
 	pinion_tuning_init(&full);
 	full.size = size;
 	full.lane_floor = 0;
+	/* Its jobs may compute for long, or block. */
+	full.stall_ms = 0;
 	full.high_warn_depth = WARN_DEPTH;
 	full.normal_warn_depth = WARN_DEPTH;
 	full.low_warn_depth = WARN_DEPTH;

@@ -31,6 +31,8 @@ enum pin_page_kind {
 	PIN_PAGES_SMALL,   /* 4 KiB */
 };
 
+struct pin_thread_state;
+
 /* Beyond the nicest, 19. */
 #define PIN_NICE_IDLE 20
 
@@ -109,6 +111,13 @@ struct pin_host {
 	 * rings. -EINVAL: not bound, too many CPUs, or a kernel before 5.14.
 	 */
 	int (*ring_bind_helpers)(int fd, uint32_t node_index);
+
+	/*
+	 * The calling thread's number, and what a thread of that number does:
+	 * thread_state.h. NULL: not known.
+	 */
+	uint32_t (*thread_number)(void);
+	void (*thread_look)(uint32_t thread_number, struct pin_thread_state *out_state);
 
 	/*
 	 * Maps `bytes`, a multiple of 2 MiB, aligned to 2 MiB and kept out of

@@ -12,6 +12,7 @@
 #include "runtime/host/heap.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/thread_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -505,6 +506,8 @@ const struct pin_host pin_host_linux = {
 	.thread_make_way = linux_thread_make_way,
 	.thread_bind = linux_thread_bind,
 	.thread_rebind = linux_thread_rebind,
+	.thread_number = pin_thread_number,
+	.thread_look = pin_thread_look,
 	.map = linux_map,
 	.unmap = linux_unmap,
 	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},

@@ -46,6 +46,10 @@ static const struct value runtime_values[] = {
 	{"low_depth", "", PIN_PAGE_GAUGE},
 	{"searching", "", PIN_PAGE_GAUGE},
 	{"device_count", "", PIN_PAGE_GAUGE},
+	{"stalls", "", PIN_PAGE_COUNTER},
+	{"stall_ns", "ns", PIN_PAGE_COUNTER},
+	{"device_stalls", "", PIN_PAGE_COUNTER},
+	{"starved_lanes", "", PIN_PAGE_COUNTER},
 };
 
 static const struct value device_values[] = {

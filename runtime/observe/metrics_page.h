@@ -144,6 +144,10 @@ struct pin_shown_runtime {
 	uint64_t low_depth;
 	uint64_t searching;
 	uint64_t device_count; /* of all, also of those that are not shown */
+	uint64_t stalls;
+	uint64_t stall_ns;
+	uint64_t device_stalls;
+	uint64_t starved_lanes;
 };
 
 /* Of a device; in the order of their rows in the table. */

@@ -455,17 +455,23 @@ void pin_request_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
 
 void pin_requests_carry_out(struct pin_worker *worker, struct pinion_request *request)
 {
+	pin_fault_fn before = pin_running_of(worker);
+
 	/* A worker that relied on its search would wait for the device. */
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
 	PIN_DCHECK(pin_worker_is_current(worker));
 	PIN_DCHECK(pin_request_of(request)->link.next != NULL);
+	/* Whose call a worker is in that seems stalled: stall.c. */
+	pin_running_enter(worker, (pin_fault_fn)request->task.run);
 	while (!pin_request_carry_out(&worker->ring, request)) {
 		if (!ask_part(worker, request)) {
+			pin_running_enter(worker, before);
 			return;
 		}
 	}
+	pin_running_enter(worker, before);
 	pin_request_end(worker, worker, request);
 }
 

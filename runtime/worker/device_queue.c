@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
+#include "runtime/worker/stall.h"
 #include "runtime/worker/wake.h"
 
 enum {
@@ -429,6 +430,9 @@ static void take_kick(struct pin_worker *worker)
 		return;
 	}
 	pin_exchange_acq_rel_u32(&worker->kicked, 0); /* [DEVICE-1] */
+	if (pin_stall_is_asked(worker)) {
+		pin_stall_answer(worker);
+	}
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
 		collect(&device_queue->accounts[i]);
 	}

@@ -229,6 +229,9 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	/* A worker that was just woken publishes when it has run something. */
 	if (pin_metrics_is_due(worker) && !worker->is_dry) {
 		pin_metrics_publish(worker);
+		if (!worker->shares_ring) {
+			pin_stall_note_devices(worker);
+		}
 		leave_out(worker);
 	}
 	if (pin_hooks_is_tick_due(worker)) {

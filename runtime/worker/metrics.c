@@ -129,13 +129,17 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 		.spawned_outside = pin_gate_admitted(&shared->gate) - posted,
 		.spawns_refused = pin_load_relaxed_u64(&shared->queue_limit.refused),
 		.watchdog_found_work = pin_load_relaxed_u64(&shared->watchdog_found_work),
-		.cq_stalls = pin_meter_read(&shared->stalls.ring_count),
+		.cq_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_RING]),
 		.cq_stall_ns = pin_meter_read(&shared->stalls.ring_ns),
 		.injector_depth = pin_load_relaxed_u64(&shared->injector.length),
 		.high_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_HIGH]),
 		.low_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]),
 		.searching = searching,
 		.device_count = pin_load_acquire_u32(&shared->disks.count), /* [DISK-1] */
+		.stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_TASK]),
+		.stall_ns = pin_meter_read(&shared->stalls.task_ns),
+		.device_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_DEVICE]),
+		.starved_lanes = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_LANE]),
 	};
 }
 

@@ -255,23 +255,47 @@ enum pin_running {
 	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
-/* What the watchdog has seen of a worker, and said of all: watchdog.c. */
+/* What the watchdog has seen of a worker, device or lane: stall.c. */
 struct pin_stall {
-	uint64_t signs;	     /* of life, at the last check */
-	uint64_t since_ns;   /* there were no others */
-	uint64_t counted_ns; /* until when it is counted, once it is reported */
+	uint64_t signs;	      /* of life, at the last check */
+	uint64_t since_ns;    /* there were no others */
+	uint64_t counted_ns;  /* until when it is counted, once it is reported */
+	uint64_t cpu_ns;      /* that its thread had used, */
+	uint64_t cpu_read_ns; /* when that was read; 0: not yet */
 	bool is_seen;
 	bool is_told;
 };
 
+enum pin_stall_kind {
+	PIN_STALL_OF_TASK,
+	PIN_STALL_OF_DEVICE,
+	PIN_STALL_OF_LANE,
+	PIN_STALL_OF_RING,
+	PIN_STALL_KINDS,
+};
+
+struct pin_stall_look_times {
+	uint64_t now_ns;
+	uint64_t late_ns; /* by which the watchdog came later than it meant to */
+};
+
+/* The same of all; but for the last lines it is the watchdog's. */
 struct pin_stalls {
-	uint64_t look_ns;      /* the next one, for tasks */
+	uint64_t look_ns;      /* the next one, for tasks, devices and lanes; 0: at once */
 	uint64_t ring_look_ns; /* and for rings */
 	uint64_t period_ns;    /* since when the lines below count */
 	uint32_t lines;
 	uint32_t skipped;
-	struct pin_atomic_u64 ring_count; /* [W:watchdog R:any] of rings */
-	struct pin_atomic_u64 ring_ns;	  /* [W:watchdog R:any] and how long they lasted */
+	uint32_t looks_asked; /* since `asked` was set */
+	bool is_quiet;	      /* there was no sign of life at the last one, nor is work left */
+	struct pin_stall disks[PIN_DISKS];
+	struct pin_stall lanes[PIN_LANES];
+	/* [W:watchdog, workers R:any] */
+	struct pin_atomic_u32 asked; /* 1 + the device whose oldest request is to be named */
+	struct pin_atomic_u64 counts[PIN_STALL_KINDS];
+	/* [W:watchdog R:any] how long they lasted, in all */
+	struct pin_atomic_u64 task_ns;
+	struct pin_atomic_u64 ring_ns;
 };
 
 /* What makes another way of each task's usual one; each is set once. */
@@ -337,8 +361,9 @@ struct pin_shared {
 	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
 	bool announces;			   /* lone spawns wake sleepers: worker/spawn.h */
 	bool has_watchdog;
-	bool has_watchdog_thread; /* for that, or for stalled tasks */
-	struct pin_stalls stalls; /* [own] the watchdog's */
+	bool has_watchdog_listener; /* workers that get up check its state */
+	bool has_watchdog_thread;   /* for that, or for stalls */
+	struct pin_stalls stalls;   /* [own] the watchdog's */
 	pthread_t watchdog_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
@@ -449,6 +474,7 @@ struct pin_worker {
 	struct pin_atomic_u64 notified_ns;	/* [W:any R:owner] when it was woken: metrics.h */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
+	uint64_t stall_look_signs;		/* [own] the watchdog's: at its last check */
 	struct pin_stall ring_stall;		/* [own] the watchdog's, of its ring */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_slow_reason */
 	struct pin_biased_lock timers_lock;
@@ -464,9 +490,12 @@ struct pin_worker {
 	struct pin_meter meter;
 	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: task/admission.h */
 	/* [W:owner R:watchdog] */
-	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
-	struct pin_atomic_u32 running_lane; /* and its lane */
-	struct pin_atomic_u32 life;	    /* watchdog.c */
+	struct pin_atomic_u64 running;	     /* the task or callback it is in, or was in last */
+	struct pin_atomic_u32 running_lane;  /* and its lane */
+	struct pin_atomic_u32 life;	     /* stall.c */
+	struct pin_atomic_u32 is_stepping;   /* in its loop: neither on its way in nor out */
+	struct pin_atomic_u32 devices_used;  /* stall.c: bits of those with requests of its own */
+	struct pin_atomic_u32 thread_number; /* as /proc has it; 0: not known */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	/* [lock:timers_lock] */

@@ -233,6 +233,11 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	 */
 	pin_binding_start(worker);
 	worker->shared->host->thread_sleep_exactly();
+	if (worker->shared->host->thread_number != NULL) {
+		/* Relaxed: a name, for messages. */
+		pin_store_relaxed_u32(
+			&worker->thread_number, worker->shared->host->thread_number());
+	}
 	make_way(worker);
 	rc = start_ring(worker);
 	if (rc == 0) {
@@ -416,6 +421,8 @@ void *pin_worker_main(void *arg)
 		pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
 		pin_remote_reap_open(worker);
 		worker->guard = &guard;
+		/* Relaxed: a hint for the stall watch. */
+		pin_store_relaxed_u32(&worker->is_stepping, 1);
 		do {
 			worker->unwind_result = pin_guard_run(&guard, run_steps, worker);
 		} while (worker->unwind_result != PIN_UNWIND_RETURNED);
@@ -428,6 +435,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_request_is_over(worker));
 		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.lined_up == 0);
 	}
+	pin_store_relaxed_u32(&worker->is_stepping, 0);
 	pin_metrics_publish_last(worker);
 	pin_arena_growth_end(worker);
 	pin_files_end(worker);

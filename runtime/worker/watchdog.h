@@ -35,8 +35,21 @@
  * Threads that queue submissions on a worker for any to begin wake it
  * themselves: request_external.c.
  *
- * The same thread looks for tasks that do not end, by the clock:
- * watchdog.c.
+ * The same thread looks for stalls by the clock (stall.c), for as long as any
+ * worker shows signs of life. So it has a state in between: it dozes, which is
+ * to be asleep for a worker that keeps something, and for none else. A worker
+ * that gets up beside a watchdog that is fast asleep wakes it at once, to doze:
+ *
+ *     worker                              watchdog
+ *     a  parker := RUNNING                1  word := ASLEEP
+ *     b  seq_cst fence                    2  seq_cst fence
+ *     c  word is ASLEEP: -> DOZING, wake  3  some worker is not parked:
+ *     d  its tasks                           word := DOZING, look again later
+ *
+ * [WATCHDOG-2] b against 2, as in [WATCHDOG-1]: else a task that never ends
+ * could go on unseen. It falls asleep only when no worker has shown a
+ * sign of life between two looks, so a worker that sleeps for less than
+ * `stall_ms` wakes it never.
  *
  * Source: docs/decisions/waking.md, "A watchdog finds tasks kept by a stalled
  * worker".
@@ -45,12 +58,14 @@
 #define PIN_WORKER_WATCHDOG_H
 
 #include "runtime/base/check.h"
+#include "runtime/worker/stall.h"
 #include "runtime/worker/state.h"
 
 enum pin_watchdog_state {
-	PIN_WATCHDOG_AWAKE = 0,	 /* looks again soon, moves it to ASLEEP; or there is none */
-	PIN_WATCHDOG_ASLEEP = 1, /* a worker moves it to AWAKE, to notify it */
-	PIN_WATCHDOG_ENDED = 2,	 /* from either, by stop; the last */
+	PIN_WATCHDOG_AWAKE = 0,	 /* looks again soon, moves it to a deeper one; or there is none */
+	PIN_WATCHDOG_ASLEEP = 1, /* a worker moves it to AWAKE or DOZING, to notify it */
+	PIN_WATCHDOG_ENDED = 2,	 /* from any, by stop; the last */
+	PIN_WATCHDOG_DOZING = 3, /* looks for stalls: as ASLEEP, or it moves it there itself */
 };
 
 /* Decides whether there is to be one; before workers are set up. */
@@ -67,6 +82,9 @@ void pin_watchdog_stop(struct pin_shared *shared);
 
 /* Step d, by the worker. */
 void pin_watchdog_tell(struct pin_worker *worker);
+
+/* A worker has got up: to watch it for stalls. */
+void pin_watchdog_tell_awake(struct pin_shared *shared);
 
 /*
  * After a fence, by a thread that left something with a worker that is awake.
@@ -103,69 +121,24 @@ static inline void pin_watchdog_set_must_tell(struct pin_worker *worker, bool mu
 /* Steps b and c, by a worker that has got up. */
 static inline void pin_watchdog_note_awake(struct pin_worker *worker)
 {
+	struct pin_shared *shared = worker->shared;
+	uint32_t state;
+
 	PIN_DCHECK(pin_worker_is_current(worker));
-	if (worker->shared->has_watchdog) {
-		pin_fence_seq_cst(); /* [WATCHDOG-1] */
-		pin_watchdog_set_must_tell(worker,
-			pin_load_relaxed_u32(&worker->shared->watchdog) ==
-				PIN_WATCHDOG_ASLEEP); /* [WATCHDOG-1] */
+	if (!shared->has_watchdog_listener) {
+		return;
 	}
+	pin_fence_seq_cst();				 /* [WATCHDOG-1] [WATCHDOG-2] */
+	state = pin_load_relaxed_u32(&shared->watchdog); /* [WATCHDOG-1] [WATCHDOG-2] */
+	if (PIN_UNLIKELY(state == PIN_WATCHDOG_ASLEEP && pin_stall_are_tasks_watched(shared))) {
+		pin_watchdog_tell_awake(shared);
+	}
+	pin_watchdog_set_must_tell(worker,
+		shared->has_watchdog &&
+			(state == PIN_WATCHDOG_ASLEEP || state == PIN_WATCHDOG_DOZING));
 }
 
 /* The thread. */
 void *pin_watchdog_main(void *shared);
-
-/* ---- watchdog stall ---- */
-
-/*
- * Stalled tasks: a task that has run for longer than `stall_ms` without a sign
- * of progress is named in the log, once, with its worker and lane.
- *
- * The watchdog's thread checks twice in that time (worker/watchdog.h), also
- * while all workers sleep, since the begin of a task sends it no wake. So tasks
- * pay nothing for it but the store of what they are, which failures need as
- * well.
- *
- * Signs of life of a worker: it ends a task, parks, asks a device over and
- * over, or its job's progress changes (pinion_job_set_progress).
- *
- * Stalled rings: completions that have waited for longer than `cq_stall_us`
- * while their worker was awake and reaped none. It is in a long task: with
- * deferred task work they do not even appear until it asks, and no other thread
- * may do so. Reported once for each such wait, and counted with its length, as
- * far as checks show. Others see by loads alone that a ring owes completions
- * and how many were reaped, so the worker pays nothing. Rings that have none
- * waiting at one check are not stalled.
- *
- * The rings beside the first (request.h) count with it. Of a polled one no
- * thread knows the completions until the worker asks; so requests in flight
- * there wait if the worker has not entered the kernel for that long. A worker
- * that asks again and again is not in a task, however long the device takes.
- *
- * [STALL-1] the worker opens its wide ring (release) when it is set up -> the
- * watchdog loads that (acquire) and finds its queues mapped. They stay so until
- * the watchdog's thread has ended.
- */
-
-static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
-{
-	return shared->tuning.cq_stall_us != 0 && !shared->is_fallback;
-}
-
-static inline bool pin_stall_is_watched(const struct pin_shared *shared)
-{
-	return shared->tuning.stall_ms != 0 || pin_stall_are_rings_watched(shared);
-}
-
-/* By the worker, where it ends no task and is alive nevertheless. */
-static inline void pin_stall_note_life(struct pin_worker *worker)
-{
-	PIN_DCHECK(pin_worker_is_current(worker)); /* it is the word's only writer */
-	/* Relaxed, and its own: only the change matters. */
-	pin_store_relaxed_u32(&worker->life, pin_load_relaxed_u32(&worker->life) + 1);
-}
-
-/* By the watchdog. Looks if it is time; returns when to come again. */
-uint64_t pin_stall_look(struct pin_shared *shared);
 
 #endif

@@ -62,6 +62,7 @@ static const struct field case_fields[] = {
 	CASE(commands, 0, 2),
 	CASE(park_timeout_us, 0, US_MAX),
 	CASE(spawn_wake_us, 0, US_MAX),
+	CASE(stall_ms, 0, 1000),
 	{.name = NULL},
 };
 

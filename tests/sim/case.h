@@ -30,6 +30,7 @@
  *                                 always refuse
  *       "park_timeout_us": 200,   as there; it must never find work
  *       "spawn_wake_us": 100,     as there; left out: 0, lone spawns wake none
+ *       "stall_ms": 10,           as there; left out: 0, no task is watched
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -154,6 +155,7 @@ struct sim_case {
 	uint32_t commands;
 	uint32_t park_timeout_us;
 	uint32_t spawn_wake_us;
+	uint32_t stall_ms;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

@@ -163,6 +163,7 @@ static bool create(void)
 		watch_shares_rings();
 	}
 	tuning.park_timeout_us = test->park_timeout_us;
+	tuning.stall_ms = test->stall_ms;
 	tuning.buffer_rest_ms = test->polled == 0 && world_chance(500) ? 1 : 0;
 	tuning.spawn_wake_us = test->spawn_wake_us;
 	tuning.polled = test->polled;

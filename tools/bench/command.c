@@ -339,6 +339,8 @@ static int bench_run(const struct command *command, int argc, char **argv)
 
 	pinion_config_init(&options.runtime);
 	pinion_tuning_init(&options.tuning);
+	/* Subjects keep their workers in one task for all of a measurement. */
+	options.tuning.stall_ms = 0;
 	options.runtime.log = report_log;
 	if (options.files == NULL) {
 		report_line("%s", report_reason(ENOMEM));

@@ -25,6 +25,7 @@ static const char *const value_names[TOP_VALUES] = {
 static const char *const alarm_names[TOP_ALARMS] = {
 	[TOP_ALARM_STALLS] = "stalls",
 	[TOP_ALARM_STARVED_LANES] = "starved_lanes",
+	[TOP_ALARM_DEVICE_STALLS] = "device_stalls",
 };
 
 static uint64_t now_ns(clockid_t clock)

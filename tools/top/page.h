@@ -47,6 +47,7 @@ enum top_series {
 enum top_alarm {
 	TOP_ALARM_STALLS,
 	TOP_ALARM_STARVED_LANES,
+	TOP_ALARM_DEVICE_STALLS,
 	TOP_ALARMS,
 };
 

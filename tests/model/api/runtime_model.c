@@ -62,6 +62,7 @@ static bool acquire(struct pin_lock *lock)
 
 bool model_uses_lifo;
 bool model_has_watchdog;
+uint64_t model_stall_ms;
 bool model_announces;
 const char *model_lanes;
 uint32_t model_assist;
@@ -93,6 +94,7 @@ struct pinion_runtime *model_runtime_begin(
 	tuning.lifo_polls = model_uses_lifo ? 1 : 0;
 	tuning.wake_batch_spawns = 1; /* a spawned task is visible at once */
 	tuning.watchdog_us = 0;
+	tuning.stall_ms = model_stall_ms;
 	tuning.spawn_wake_us = model_announces ? 1 : 0;
 	config.lanes = model_lanes;
 	tuning.lane_floor = 0;

@@ -18,7 +18,8 @@ extern bool model_uses_lifo;
  * To be set before the runtime begins, too.
  */
 extern bool model_has_watchdog;
-extern bool model_announces; /* lone spawns wake sleepers, without a pause */
+extern uint64_t model_stall_ms; /* 0: no task is watched */
+extern bool model_announces;	/* lone spawns wake sleepers, without a pause */
 
 /* The configuration's lanes, set before the runtime begins, too. */
 extern const char *model_lanes;

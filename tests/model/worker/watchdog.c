@@ -3,13 +3,15 @@
  * Goal: what a task leaves in its worker's own queues, too little to be worth a
  * wake, is run while that task blocks and another worker sleeps: the watchdog
  * is awake whenever it has to be, and sleeps when all workers do: [WATCHDOG-1].
- * AS-21, AS-31, EX-31, C3, C7.
+ * A task that does not end is seen by it, also of an only worker and as the
+ * first after a long sleep: [WATCHDOG-2]. AS-21, AS-31, EX-31, C3, C7, WP-26.
  * Method: real workers that wake no sleepers for their spawns, and the real
  * watchdog, whose pauses end at any moment. A task spawns another and waits
  * until that has run, which its own worker cannot do meanwhile: nothing but the
  * watchdog could bring another worker to it. At the end all must sleep.
  */
 #include "runtime/base/base.h"
+#include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 
@@ -87,6 +89,67 @@ static void run_again(void)
 	finish();
 }
 
+/* ---- tasks that do not end, of an only worker ---- */
+
+static bool is_stall_counted(const void *arg)
+{
+	const struct pinion_runtime *watched = arg;
+
+	return watched->shared.stalls.counts[PIN_STALL_OF_TASK].value > 0;
+}
+
+static void stall(struct model_task *task)
+{
+	(void)task;
+	model_await("the watchdog to see it", is_stall_counted, runtime);
+}
+
+static void begin_watched(void)
+{
+	model_task_init(&producers[0], NULL);
+	model_task_init(&producers[1], stall);
+	model_uses_lifo = false;
+	model_has_watchdog = false;
+	model_stall_ms = 1;
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+	model_stall_ms = 0;
+}
+
+static void run_first_stall(void)
+{
+	begin_watched();
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[1].request.task) == 0);
+	model_await("the task", model_task_has_run, &producers[1]);
+	finish();
+}
+
+/* Whether the watchdog then falls asleep, unless a worker gets up. */
+static bool is_last_look_next(void)
+{
+	const struct pin_worker *worker = &runtime->shared.workers[0];
+	const struct pin_meter *meter = &worker->meter;
+
+	return worker->stall_look_signs ==
+		meter->tasks_run.value + meter->parks_futex.value + meter->parks_ring.value;
+}
+
+static void run_stall(void)
+{
+	begin_watched();
+	model_quiet_begin();
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
+	model_settle();
+	while (!is_last_look_next()) {
+		MODEL_CHECK(model_pass_time());
+		model_settle();
+	}
+	MODEL_CHECK(model_pass_time());
+	model_quiet_end();
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[1].request.task) == 0);
+	model_await("the task", model_task_has_run, &producers[1]);
+	finish();
+}
+
 /* ---- woken by its own deadline, so no token shows that it is awake ---- */
 
 static struct pinion_timer timer;
@@ -155,6 +218,16 @@ static const struct model_mutant deadline_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant stall_mutants[] = {
+	{"a waking worker does not wake it",
+		{MODEL_SKIP, "pin_park_finish", "pin_watchdog_note_awake"}},
+	{"no fence before that check", {MODEL_DROP_FENCE, "pin_watchdog_note_awake", NULL}},
+	{"no fence before it looks who is awake", {MODEL_DROP_FENCE, "fall_asleep", NULL}},
+	{"it falls asleep beside a worker that is awake",
+		{MODEL_SKIP, "is_any_awake", "pin_parker_is_parked"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant end_mutants[] = {
 	{"falling asleep is no single step", {MODEL_TORN, "fall_asleep", NULL}},
 	{.name = NULL},
@@ -165,6 +238,8 @@ static const struct model_case cases[] = {
 	{"slot", run_slot, 1, 0, 0, slot_mutants, NULL},
 	{"again", run_again, 1, 2, 0, again_mutants, NULL},
 	{"deadline", run_deadline, 1, 1, 0, deadline_mutants, NULL},
+	{"first", run_first_stall, 1, 0, 0, NULL, NULL},
+	{"stall", run_stall, 1, 2, 0, stall_mutants, NULL},
 	{"end", run_end, 2, 0, 0, end_mutants, NULL},
 };
 

@@ -158,13 +158,20 @@ static void check_shared(struct pinion_runtime *runtime)
 		pin_meter_add(&shared->workers[i].meter.requests_posted, 10 + i);
 	}
 	pin_store_relaxed_u64(&shared->queue_limit.refused, 5);
-	pin_meter_set(&shared->stalls.ring_count, 7);
+	for (uint32_t i = 0; i < PIN_STALL_KINDS; i++) {
+		pin_store_relaxed_u64(&shared->stalls.counts[i], 4 + i);
+	}
+	pin_meter_set(&shared->stalls.task_ns, 5999999);
 	pin_meter_set(&shared->stalls.ring_ns, 8999999);
 	expected.tasks_spawned -= 33;
 	expected.requests_submitted += 33;
 	expected.spawns_refused = 5;
 	expected.cq_stalls = 7;
 	expected.cq_stall_us = 8999;
+	expected.stalls = 4;
+	expected.stall_us = 5999;
+	expected.device_stalls = 5;
+	expected.starved_lanes = 6;
 	got = runtimes_counters(runtime);
 	expect_same("shared counters", &expected, &got, sizeof(got));
 }

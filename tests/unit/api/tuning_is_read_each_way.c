@@ -98,7 +98,7 @@ static const struct knob knobs[] = {
 	KNOB(tuning, depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, "67108865", 67108865),
 	KNOB(tuning, bytes_per_second, "PINION_BYTES_PER_SECOND", 0, "1", 1),
 	KNOB(tuning, requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, "1", 1),
-	KNOB(tuning, stall_ms, "PINION_STALL_MS", 0, "1", 1),
+	KNOB(tuning, stall_ms, "PINION_STALL_MS", 100, "1", 1),
 	KNOB(tuning, injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, "5", 5),
 	KNOB(tuning, injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, "65", 65),
 	KNOB(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, "65537", 65537),
@@ -309,6 +309,7 @@ static void check_thread_pool(void)
 	pinion_thread_pool_tuning_init(&tuning);
 	pinion_tuning_init(&standard);
 	standard.lane_floor = 0;
+	standard.stall_ms = 0;
 	standard.high_warn_depth = 100;
 	standard.normal_warn_depth = 100;
 	standard.low_warn_depth = 100;

@@ -23,6 +23,7 @@ enum {
 	WORKERS = 8,
 	LIMIT_SECONDS = 120,
 	QUIET_NS = 500 * 1000 * 1000,
+	STALL_MS = 100, /* the default */
 	TICK_MS = 2,
 	TICKS = 10, /* of each worker */
 	OTHERS_MAX = 16,
@@ -120,7 +121,7 @@ static void await_silence(void)
 
 	do {
 		sleepers_await(&shared->classes[0], WORKERS);
-	} while (pin_load_acquire_u32(&shared->watchdog) == PIN_WATCHDOG_AWAKE ||
+	} while (pin_load_acquire_u32(&shared->watchdog) != PIN_WATCHDOG_ASLEEP ||
 		!sleepers_are_all_threads());
 }
 
@@ -187,6 +188,7 @@ static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 	printf("%s\n", what);
 	runtimes_config(&config, WORKERS, io_level);
 	runtimes_tuning.ring_sharing = ring_sharing;
+	runtimes_tuning.stall_ms = STALL_MS;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_silence("before the first task");
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));

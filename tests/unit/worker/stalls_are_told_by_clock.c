@@ -31,6 +31,8 @@ static char last_line[512];
 static uint32_t line_count;
 static char rest_line[512]; /* of those left out */
 static uint32_t rest_count;
+static char over_line[512]; /* that a worker goes on */
+static uint32_t over_count;
 
 static uint64_t now_ns(void)
 {
@@ -42,6 +44,11 @@ static const struct pin_host host = {.now_ns = now_ns};
 static void keep(void *arg, enum pinion_log_level level, const char *message)
 {
 	(void)arg;
+	if (level == PINION_LOG_INFO) {
+		snprintf(over_line, sizeof(over_line), "%s", message);
+		over_count++;
+		return;
+	}
 	expect_number("level", PINION_LOG_WARN, level);
 	if (strstr(message, "more stalled tasks") != NULL) {
 		snprintf(rest_line, sizeof(rest_line), "%s", message);
@@ -57,6 +64,7 @@ static void run_on(void)
 }
 
 static struct pin_shared shared;
+static struct pin_worker_class all_lanes;
 
 static struct pin_worker *start(uint32_t worker_count, uint64_t stall_ms)
 {
@@ -73,16 +81,23 @@ static struct pin_worker *start(uint32_t worker_count, uint64_t stall_ms)
 		.worker_count = worker_count,
 		.workers = workers,
 	};
+	for (uint32_t i = 0; i < PIN_LANES; i++) {
+		pin_lane_queue_init(&shared.lanes[i], &host);
+	}
+	pin_injector_init(&shared.injector, &host);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		workers[i].shared = &shared;
+		workers[i].worker_class = &all_lanes;
 		workers[i].index = i;
 		pin_parker_init(&workers[i].parker);
 		pin_running_enter(&workers[i], run_on);
+		pin_store_relaxed_u32(&workers[i].is_stepping, 1);
 		pin_store_relaxed_u32(&workers[i].running_lane, PINION_LANE_LOW);
 	}
 	clock_ns = 1000 * SECOND_NS;
 	line_count = 0;
 	rest_count = 0;
+	over_count = 0;
 	return workers;
 }
 
@@ -92,7 +107,7 @@ static void expect_lines(const char *what, uint32_t lines, uint64_t later_ns)
 	clock_ns += later_ns;
 	/* Now, whenever it meant to come. */
 	shared.stalls.look_ns = 0;
-	(void)pin_stall_look(&shared);
+	(void)pin_stall_look(&shared, true);
 	expect_number(what, lines, line_count);
 }
 
@@ -115,12 +130,35 @@ static void check_limit(void)
 	expect_lines("once", 1, 1000 * LIMIT_NS);
 	/* Twice in the limit, and nothing in between. */
 	shared.stalls.look_ns = 0;
-	look_ns = pin_stall_look(&shared);
+	look_ns = pin_stall_look(&shared, true);
 	expect_number("next check", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
-	expect_number("same look", (long long)look_ns, (long long)pin_stall_look(&shared));
+	expect_number("same look", (long long)look_ns, (long long)pin_stall_look(&shared, true));
 	clock_ns = look_ns;
 	expect_number("and the next but one", (long long)(look_ns + LIMIT_NS / 2),
-		(long long)pin_stall_look(&shared));
+		(long long)pin_stall_look(&shared, true));
+}
+
+/* How long it was is said when it is over, and counted while it lasts. */
+static void check_end(void)
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+
+	expect_lines("seen", 0, 0);
+	expect_lines("named", 1, LIMIT_NS);
+	expect_number("counted", 1,
+		(long long)pin_load_relaxed_u64(&shared.stalls.counts[PIN_STALL_OF_TASK]));
+	expect_lines("it lasts", 1, 3 * LIMIT_NS);
+	expect_number("its time", 4 * LIMIT_NS, (long long)pin_meter_read(&shared.stalls.task_ns));
+	expect_number("not over", 0, over_count);
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	expect_lines("it is over", 1, LIMIT_NS);
+	expect_number("which is said", 1, over_count);
+	expect_true("with its time",
+		strcmp(over_line, "worker 0 goes on: it was without progress for 100 ms") == 0);
+	expect_lines("once", 1, LIMIT_NS / 2);
+	expect_number("once", 1, over_count);
+	expect_number("counted once", 1,
+		(long long)pin_load_relaxed_u64(&shared.stalls.counts[PIN_STALL_OF_TASK]));
 }
 
 /* A watchdog that was held up for long has seen nothing of that time. */
@@ -133,6 +171,16 @@ static void check_late_watchdog(void)
 	expect_lines("another task, seen late", 0, 100 * LIMIT_NS);
 	expect_lines("not yet", 0, LIMIT_NS - 1);
 	expect_lines("now", 1, 1);
+
+	/* The process was stopped: no worker could show a sign meanwhile. */
+	start(1, STALL_MS);
+	expect_lines("seen", 0, 0);
+	clock_ns = shared.stalls.look_ns + 50 * LIMIT_NS;
+	(void)pin_stall_look(&shared, true);
+	expect_number("no time passed", 0, line_count);
+	clock_ns = shared.stalls.look_ns;
+	(void)pin_stall_look(&shared, true);
+	expect_number("the limit", 1, line_count);
 }
 
 /* ---- signs ---- */
@@ -203,7 +251,7 @@ static void check_absent(void)
 	start(1, 0);
 	expect_lines("not asked for", 0, 0);
 	expect_lines("not asked for", 0, 1000 * LIMIT_NS);
-	expect_true("nor looked for", pin_stall_look(&shared) == PIN_NO_DEADLINE);
+	expect_true("nor looked for", pin_stall_look(&shared, true) == PIN_NO_DEADLINE);
 }
 
 /* ---- many ---- */
@@ -233,7 +281,9 @@ static void check_crowd(void)
 
 int main(void)
 {
+	all_lanes.order.mask = PIN_LANES_ALL;
 	check_limit();
+	check_end();
 	check_late_watchdog();
 	check_sign("task", end_task);
 	check_sign("cancelled", cancel_task);

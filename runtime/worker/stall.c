@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks for stalled workers, devices, lanes and rings, by the clock, and names
+ * what it finds.
+ *
+ * On the watchdog's thread, apart from what its sections say. It only reads
+ * what workers publish anyway; what it keeps of each is in struct pin_stall.
+ *
+ * Invariant: each stall is counted, and named, once, however long it lasts.
+ */
+#include "runtime/worker/stall.h"
+#include "runtime/base/check.h"
+#include "runtime/host/thread_state.h"
+#include "runtime/io/ring.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
+
+#include <sys/sysmacros.h>
+
+enum {
+	LOOKS_PER_LIMIT = 2,
+	/* Of all workers; many stalls must not become as many lines. */
+	LINES_MAX = 10,
+	LINES_PERIOD_NS = 1000 * 1000 * 1000,
+	/* With a CPU for less than this part of the time, it lacks one. */
+	CPU_SHARE = 4,
+	MS_NS = 1000 * 1000,
+};
+
+static uint64_t limit_ns(const struct pin_shared *shared)
+{
+	PIN_DCHECK(shared->tuning.stall_ms > 0);
+	PIN_DCHECK(shared->tuning.stall_ms <= UINT64_MAX / MS_NS / PIN_STALL_TIMES);
+	return shared->tuning.stall_ms * MS_NS;
+}
+
+/* Whether one more line is fine, and how many were left out. */
+static bool may_log(struct pin_shared *shared, uint64_t now_ns)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+
+	PIN_DCHECK(now_ns >= stalls->period_ns);
+	PIN_DCHECK(stalls->lines <= LINES_MAX);
+	if (now_ns - stalls->period_ns >= LINES_PERIOD_NS) {
+		if (stalls->skipped > 0) {
+			pin_log(&shared->log, PINION_LOG_WARN,
+				"%u more stalled tasks were not logged", stalls->skipped);
+		}
+		stalls->period_ns = now_ns;
+		stalls->lines = 0;
+		stalls->skipped = 0;
+	}
+	if (stalls->lines == LINES_MAX) {
+		stalls->skipped++;
+		return false;
+	}
+	stalls->lines++;
+	return true;
+}
+
+static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
+
+/*
+ * A stall was found: the place to report each elsewhere as well. `subject` is a
+ * worker, a device's place or a lane.
+ */
+static void note_found(struct pin_shared *shared, enum pin_stall_kind kind, uint32_t subject)
+{
+	PIN_DCHECK(kind < PIN_STALL_KINDS);
+	(void)subject;
+	/* Relaxed: a figure; of devices a worker may count. */
+	pin_fetch_add_relaxed_u64(&shared->stalls.counts[kind], 1);
+}
+
+/*
+ * For how long it has been seen to be so without a sign; 0: it is not, or was
+ * not at the last check. The time in which the watchdog did not look is no part
+ * of it.
+ */
+static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs,
+	const struct pin_stall_look_times *times)
+{
+	if (!is_so) {
+		stall->is_seen = false;
+		return 0;
+	}
+	if (!stall->is_seen || signs != stall->signs) {
+		*stall = (struct pin_stall){
+			.signs = signs, .since_ns = times->now_ns, .is_seen = true};
+	} else if (!stall->is_told) {
+		stall->since_ns += times->late_ns;
+	}
+	PIN_DCHECK(times->now_ns >= stall->since_ns);
+	return times->now_ns - stall->since_ns;
+}
+
+/* There is a sign of life: a stall that was named is over. */
+static bool is_over(const struct pin_stall *stall, bool is_so, uint64_t signs)
+{
+	return stall->is_seen && stall->is_told && (!is_so || signs != stall->signs);
+}
+
+static unsigned long long lasted_ms(
+	const struct pin_stall *stall, const struct pin_stall_look_times *times)
+{
+	return (times->now_ns - stall->since_ns) / MS_NS;
+}
+
+/* ---- workers ---- */
+
+static uint64_t signs_of(const struct pin_worker *worker)
+{
+	const struct pin_meter *meter = &worker->meter;
+
+	return pin_meter_read(&meter->tasks_run) + pin_meter_read(&meter->tasks_cancelled) +
+		pin_meter_read(&meter->parks_futex) + pin_meter_read(&meter->parks_ring) +
+		pin_load_relaxed_u32(&worker->life);
+}
+
+/* Not on its way in or out either, which may take long. */
+static bool is_awake(const struct pin_worker *worker)
+{
+	return !pin_parker_is_parked(&worker->parker) &&
+		pin_load_relaxed_u32(&worker->is_stepping) != 0 &&
+		pin_load_acquire_u32(&worker->service) == PIN_SERVICE_IN;
+}
+
+static void look_at_thread(const struct pin_worker *worker, struct pin_thread_state *out_state)
+{
+	uint32_t number = pin_load_relaxed_u32(&worker->thread_number);
+
+	*out_state = (struct pin_thread_state){.cpu_ns = UINT64_MAX};
+	if (number != 0 && worker->shared->host->thread_look != NULL) {
+		worker->shared->host->thread_look(number, out_state);
+	}
+}
+
+/* A reading of the worker's time on CPUs, for the next check. */
+static void note_cpu(struct pin_stall *stall, const struct pin_thread_state *state, uint64_t now_ns)
+{
+	stall->cpu_ns = state->cpu_ns;
+	stall->cpu_read_ns = now_ns;
+}
+
+/* It runs, but hardly had a CPU since the last reading. */
+static bool lacks_cpu(
+	const struct pin_stall *stall, const struct pin_thread_state *state, uint64_t now_ns)
+{
+	if (state->doing != PIN_THREAD_RUNS || state->cpu_ns == UINT64_MAX ||
+		stall->cpu_read_ns == 0 || stall->cpu_ns == UINT64_MAX) {
+		return false;
+	}
+	PIN_DCHECK(now_ns >= stall->cpu_read_ns && state->cpu_ns >= stall->cpu_ns);
+	return (state->cpu_ns - stall->cpu_ns) * CPU_SHARE < now_ns - stall->cpu_read_ns;
+}
+
+static void describe_cause(const struct pin_thread_state *state, char *out, size_t bytes)
+{
+	switch (state->doing) {
+	case PIN_THREAD_SLEEPS:
+		snprintf(out, bytes, ": it waits in %s", state->where);
+		return;
+	case PIN_THREAD_RUNS:
+		snprintf(out, bytes, ": it computes");
+		return;
+	case PIN_THREAD_UNKNOWN:
+		break;
+	}
+	out[0] = '\0';
+}
+
+static void say(const struct pin_worker *worker, const struct pin_thread_state *state)
+{
+	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
+	char cause[sizeof(state->where) + 16];
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	PIN_CHECK(lane < PIN_LANES); /* an index of names */
+	PIN_DCHECK(worker->stall.is_told);
+	describe_cause(state, cause, sizeof(cause));
+	if (pin_running_of(worker) == NULL) {
+		/* With a request, before it has run any task. */
+		pin_log(&worker->shared->log, PINION_LOG_WARN,
+			"worker %u: for more than %llu ms without progress%s", worker->index,
+			(unsigned long long)worker->shared->tuning.stall_ms, cause);
+		return;
+	}
+	pin_running_describe(pin_running_of(worker), name);
+	pin_log(&worker->shared->log, PINION_LOG_WARN,
+		"worker %u: task %s of the %s lane runs for more than %llu ms without progress%s",
+		worker->index, name, lanes[lane],
+		(unsigned long long)worker->shared->tuning.stall_ms, cause);
+}
+
+static void say_over(struct pin_worker *worker, const struct pin_stall_look_times *times)
+{
+	pin_log(&worker->shared->log, PINION_LOG_INFO,
+		"worker %u goes on: it was without progress for %llu ms", worker->index,
+		lasted_ms(&worker->stall, times));
+}
+
+/* It has shown no sign for as long as the limit. */
+static void judge_worker(
+	struct pin_shared *shared, struct pin_worker *worker, uint64_t signs, uint64_t now_ns)
+{
+	struct pin_stall *stall = &worker->stall;
+	struct pin_thread_state state;
+
+	look_at_thread(worker, &state);
+	if (lacks_cpu(stall, &state, now_ns)) {
+		note_cpu(stall, &state, now_ns);
+		return;
+	}
+	/* If it is still in there; else the name would be another's. */
+	if (signs_of(worker) != signs || !is_awake(worker)) {
+		return;
+	}
+	stall->is_told = true;
+	stall->counted_ns = stall->since_ns;
+	note_found(shared, PIN_STALL_OF_TASK, worker->index);
+	if (may_log(shared, now_ns)) {
+		say(worker, &state);
+	}
+}
+
+static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
+	const struct pin_stall_look_times *times)
+{
+	struct pin_stall *stall = &worker->stall;
+	uint64_t signs = signs_of(worker);
+	bool is_so = is_awake(worker);
+	uint64_t stalled_ns;
+
+	if (signs != worker->stall_look_signs || is_so) {
+		shared->stalls.is_quiet = false;
+	}
+	worker->stall_look_signs = signs;
+	if (is_over(stall, is_so, signs)) {
+		say_over(worker, times);
+	}
+	stalled_ns = lasted_ns(stall, is_so, signs, times);
+	if (stalled_ns >= limit_ns(shared)) {
+		if (!stall->is_told) {
+			judge_worker(shared, worker, signs, times->now_ns);
+		}
+	} else if (stalled_ns > 0 && stall->cpu_read_ns == 0) {
+		struct pin_thread_state state;
+
+		look_at_thread(worker, &state);
+		note_cpu(stall, &state, times->now_ns);
+	}
+	if (stall->is_seen && stall->is_told) {
+		pin_meter_add(&shared->stalls.task_ns, times->now_ns - stall->counted_ns);
+		stall->counted_ns = times->now_ns;
+	}
+}
+
+/* ---- devices ---- */
+
+/* By the worker: bits of the devices in which it has requests. */
+static uint32_t find_devices(const struct pin_worker *worker)
+{
+	const struct pin_device_queue *queue = &worker->device_queue;
+	uint32_t devices = 0;
+
+	_Static_assert(PIN_DISKS <= 32, "a bit for each");
+	for (uint32_t i = 0; i < queue->account_count; i++) {
+		const struct pin_account *account = &queue->accounts[i];
+
+		/* 0: of files that are none, such as pipes. */
+		if (account->device != 0 && pin_credit_count(account->holding.used) > 0) {
+			devices |= UINT32_C(1) << (account->disk - worker->shared->disks.disks);
+		}
+	}
+	return devices;
+}
+
+void pin_stall_note_devices(struct pin_worker *worker)
+{
+	uint32_t devices = find_devices(worker);
+
+	/* Relaxed: a hint for the next check. */
+	if (pin_load_relaxed_u32(&worker->devices_used) != devices) {
+		pin_store_relaxed_u32(&worker->devices_used, devices);
+	}
+}
+
+/* The oldest that is in this device; NULL: none is. By the worker. */
+static const struct pinion_request *find_oldest(const struct pin_worker *worker, uint32_t place)
+{
+	for (struct pin_request_link *link = worker->flying.next; link != &worker->flying;
+		link = link->next) {
+		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
+		struct pinion_request *request = pin_request_of_link(private);
+		const struct pin_account *account;
+
+		if (!pin_request_has(request, PIN_OP_MOVES) || private->cost.account_place == 0) {
+			continue;
+		}
+		account = &worker->device_queue.accounts[private->cost.account_place - 1];
+		if (account->disk - worker->shared->disks.disks == (ptrdiff_t)place) {
+			return request;
+		}
+	}
+	return NULL;
+}
+
+/* `request`: of its worker's, or NULL. */
+static void say_of_device(const struct pin_shared *shared, uint32_t place,
+	const struct pinion_request *request, const char *file)
+{
+	const struct pin_disk *disk = &shared->disks.disks[place];
+	unsigned long long waited_ms =
+		(unsigned long long)shared->tuning.stall_ms * PIN_STALL_TIMES;
+
+	if (request == NULL) {
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"device %u:%u: none of its requests has completed for more than %llu ms",
+			major(disk->device), minor(disk->device), waited_ms);
+		return;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN,
+		"device %u:%u: none of its requests has completed for more than %llu ms; the "
+		"oldest is a %s of %s at offset %llu",
+		major(disk->device), minor(disk->device), waited_ms,
+		pin_request_has(request, PIN_OP_READS) ? "read" : "write", file,
+		(unsigned long long)request->offset_bytes);
+}
+
+static bool take_question(struct pin_shared *shared, uint32_t place)
+{
+	uint32_t asked = place + 1;
+
+	return pin_cas_seq_cst_u32(&shared->stalls.asked, &asked, 0); /* [STALL-2] */
+}
+
+void pin_stall_answer(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t asked = pin_load_acquire_u32(&shared->stalls.asked); /* [DEVICE-1] */
+	const struct pinion_request *request;
+	char file[PIN_THREAD_WHERE_BYTES - 128];
+
+	pin_stall_note_devices(worker);
+	if (asked == 0) {
+		return;
+	}
+	request = find_oldest(worker, asked - 1);
+	if (request == NULL || !take_question(shared, asked - 1)) {
+		return;
+	}
+	pin_descriptor_describe(request->file->fd, file, sizeof(file));
+	note_found(shared, PIN_STALL_OF_DEVICE, asked - 1);
+	say_of_device(shared, asked - 1, request, file);
+}
+
+static bool is_device_used(const struct pin_shared *shared, uint32_t place)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if ((pin_load_relaxed_u32(&shared->workers[i].devices_used) >> place & 1) != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One question at a time: while another is open, this one waits. */
+static bool ask(struct pin_shared *shared, uint32_t place)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+
+	if (pin_load_relaxed_u32(&stalls->asked) != 0) { /* [STALL-2] */
+		return false;
+	}
+	stalls->looks_asked = 0;
+	pin_store_release_u32(&stalls->asked, place + 1); /* [DEVICE-1] */
+	pin_device_queue_kick_all(shared);
+	return true;
+}
+
+/* No worker has answered: those with requests there are in long tasks. */
+static void take_back(struct pin_shared *shared)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+	uint32_t asked = pin_load_relaxed_u32(&stalls->asked);
+
+	if (asked == 0 || ++stalls->looks_asked < LOOKS_PER_LIMIT ||
+		!take_question(shared, asked - 1)) {
+		return;
+	}
+	if (is_device_used(shared, asked - 1)) {
+		note_found(shared, PIN_STALL_OF_DEVICE, asked - 1);
+		say_of_device(shared, asked - 1, NULL, "");
+	} else {
+		stalls->disks[asked - 1].is_seen = false;
+	}
+}
+
+static void look_at_device(
+	struct pin_shared *shared, uint32_t place, const struct pin_stall_look_times *times)
+{
+	struct pin_stall *stall = &shared->stalls.disks[place];
+	const struct pin_disk *disk = &shared->disks.disks[place];
+	bool is_so = is_device_used(shared, place);
+	uint64_t signs =
+		is_so || stall->is_told ? pin_device_account_sums(shared, disk).requests : 0;
+
+	if (is_so) {
+		shared->stalls.is_quiet = false;
+	}
+	if (is_over(stall, is_so, signs)) {
+		pin_log(&shared->log, PINION_LOG_INFO,
+			"device %u:%u goes on: no request of it completed for %llu ms",
+			major(disk->device), minor(disk->device), lasted_ms(stall, times));
+	}
+	if (lasted_ns(stall, is_so, signs, times) >= limit_ns(shared) * PIN_STALL_TIMES &&
+		!stall->is_told) {
+		stall->is_told = ask(shared, place);
+	}
+}
+
+static void look_at_devices(struct pin_shared *shared, const struct pin_stall_look_times *times)
+{
+	uint32_t count = pin_load_acquire_u32(&shared->disks.count); /* [DISK-1] */
+
+	/* Without rings a worker is in each of its requests itself. */
+	if (shared->is_fallback) {
+		return;
+	}
+	take_back(shared);
+	for (uint32_t i = 0; i < count; i++) {
+		look_at_device(shared, i, times);
+	}
+}
+
+/* ---- lanes ---- */
+
+/* Tasks of it that were taken from any queue, so far. */
+static uint64_t begun_in(const struct pin_shared *shared, uint32_t lane)
+{
+	uint64_t begun = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+		uint64_t high = pin_meter_read(&meter->high_run);
+		uint64_t low = pin_meter_read(&meter->low_run);
+
+		if (lane == PINION_LANE_NORMAL) {
+			/* It only has to change. */
+			begun += pin_meter_read(&meter->tasks_run) +
+				pin_meter_read(&meter->queued_cancelled) - high - low;
+		} else {
+			begun += lane == PINION_LANE_HIGH ? high : low;
+		}
+	}
+	return begun;
+}
+
+static uint64_t waiting_in(const struct pin_shared *shared, uint32_t lane)
+{
+	uint64_t waiting;
+
+	if (lane != PINION_LANE_NORMAL) {
+		return pin_lane_queue_depth(&shared->lanes[lane]);
+	}
+	waiting = pin_load_relaxed_u64(&shared->injector.length); /* a figure */
+	if (waiting == 0 && !pin_injector_is_empty(&shared->injector)) {
+		/* At least: its newcomers have not been counted. */
+		waiting = 1;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		waiting += pin_deque_count(&shared->workers[i].deque);
+	}
+	return waiting;
+}
+
+/* Then each of these has a line of its own, which says why. */
+static bool are_all_stalled(const struct pin_shared *shared, uint32_t lane)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+
+		if (pin_load_acquire_u32(&worker->service) == PIN_SERVICE_IN &&
+			pin_worker_serves(worker, lane) &&
+			!(worker->stall.is_seen && worker->stall.is_told)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* In the low lane a configured wait is no stall. */
+static uint64_t lane_limit_ns(const struct pin_shared *shared, uint32_t lane)
+{
+	uint64_t limit = limit_ns(shared) * PIN_STALL_TIMES;
+	uint64_t wait_ns = (uint64_t)shared->tuning.low_max_wait_ms * MS_NS;
+
+	/* It may be a quarter later. */
+	wait_ns += wait_ns / 4;
+	return lane == PINION_LANE_LOW && wait_ns > limit ? wait_ns : limit;
+}
+
+static void say_of_lane(const struct pin_shared *shared, uint32_t lane, uint64_t waiting)
+{
+	bool is_strict = shared->tuning.lane_floor == 0 && pin_shared_has_lanes(shared);
+
+	pin_log(&shared->log, PINION_LOG_WARN,
+		"lane %s: %llu tasks wait and none has begun for more than %llu ms: %s",
+		lanes[lane], (unsigned long long)waiting,
+		(unsigned long long)(lane_limit_ns(shared, lane) / MS_NS),
+		is_strict && lane != PINION_LANE_HIGH
+			? "lane_floor is 0, so its workers run other lanes first; set lane_floor, "
+			  "or lanes with a worker for this one"
+			: "its workers are in other tasks; make these shorter, or set lanes with a "
+			  "worker for this one");
+}
+
+static void look_at_lane(
+	struct pin_shared *shared, uint32_t lane, const struct pin_stall_look_times *times)
+{
+	struct pin_stall *stall = &shared->stalls.lanes[lane];
+	uint64_t waiting = waiting_in(shared, lane);
+	bool is_so = waiting > 0 && !are_all_stalled(shared, lane);
+	uint64_t signs = waiting > 0 || stall->is_told ? begun_in(shared, lane) : 0;
+
+	if (waiting > 0) {
+		shared->stalls.is_quiet = false;
+	}
+	if (is_over(stall, is_so, signs)) {
+		pin_log(&shared->log, PINION_LOG_INFO,
+			"lane %s goes on: none of its tasks began for %llu ms", lanes[lane],
+			lasted_ms(stall, times));
+	}
+	if (lasted_ns(stall, is_so, signs, times) >= lane_limit_ns(shared, lane) &&
+		!stall->is_told) {
+		stall->is_told = true;
+		note_found(shared, PIN_STALL_OF_LANE, lane);
+		if (may_log(shared, times->now_ns)) {
+			say_of_lane(shared, lane, waiting);
+		}
+	}
+}
+
+/* ---- rings ---- */
+
+static uint64_t ring_limit_ns(const struct pin_shared *shared)
+{
+	PIN_DCHECK(shared->tuning.cq_stall_us > 0);
+	PIN_DCHECK(shared->tuning.cq_stall_us <= UINT64_MAX / 1000);
+	return shared->tuning.cq_stall_us * 1000;
+}
+
+static bool has_wide(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->wide_is_open) != 0; /* [STALL-1] */
+}
+
+/* By themselves, or as soon as the kernel is asked. */
+static bool are_completions_owed(const struct pin_worker *worker)
+{
+	return pin_ring_owes_completions(&worker->ring) ||
+		(has_wide(worker) && pin_ring_owes_completions(&worker->wide));
+}
+
+static bool are_polls_owed(const struct pin_worker *worker)
+{
+	return worker->has_polled && pin_ring_owes_completions(&worker->polled);
+}
+
+/* A park is one as well: it asks for deferred completions. */
+static uint64_t ring_signs_of(const struct pin_worker *worker)
+{
+	uint64_t signs = pin_ring_reaped(&worker->ring) +
+		pin_meter_read(&worker->meter.parks_futex) +
+		pin_meter_read(&worker->meter.parks_ring);
+
+	if (has_wide(worker)) {
+		signs += pin_ring_reaped(&worker->wide);
+	}
+	return signs;
+}
+
+/*
+ * Whether the worker's rings owe it anything, and the signs that would show
+ * otherwise.
+ */
+static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
+{
+	*out_signs = 0;
+	if (!is_awake(worker)) {
+		return false;
+	}
+	if (are_completions_owed(worker)) {
+		*out_signs = ring_signs_of(worker);
+		return true;
+	}
+	/* Asked in vain it has nothing to reap. */
+	*out_signs = pin_meter_read(&worker->meter.ring_enters);
+	return are_polls_owed(worker);
+}
+
+static void say_of_ring(const struct pin_worker *worker)
+{
+	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	PIN_CHECK(lane < PIN_LANES); /* an index of names */
+	pin_running_describe(pin_running_of(worker), name);
+	pin_log(&worker->shared->log, PINION_LOG_WARN,
+		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
+		"the %s lane",
+		worker->index, (unsigned long long)worker->shared->tuning.cq_stall_us, name,
+		lanes[lane]);
+}
+
+/*
+ * Measures how long completions have waited in the ring of one worker. The lock
+ * keeps the ring open while this thread reads it.
+ */
+static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker,
+	const struct pin_stall_look_times *times)
+{
+	struct pin_stall *stall = &worker->ring_stall;
+	uint64_t stalled_ns;
+	uint64_t signs = 0;
+	bool is_so;
+
+	pin_lock_acquire(&shared->rings_lock, shared->host);	    /* [RETIRE-3] */
+	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [REAP-2] */
+		is_owed(worker, &signs);
+	pin_lock_release(&shared->rings_lock, shared->host);
+	stalled_ns = lasted_ns(stall, is_so, signs, times);
+	if (stalled_ns < ring_limit_ns(shared)) {
+		return;
+	}
+	if (!stall->is_told) {
+		stall->is_told = true;
+		stall->counted_ns = stall->since_ns;
+		note_found(shared, PIN_STALL_OF_RING, worker->index);
+		if (may_log(shared, times->now_ns)) {
+			say_of_ring(worker);
+		}
+	}
+	PIN_DCHECK(stall->counted_ns >= stall->since_ns && times->now_ns >= stall->counted_ns);
+	pin_meter_add(&shared->stalls.ring_ns, times->now_ns - stall->counted_ns);
+	stall->counted_ns = times->now_ns;
+}
+
+/* ---- checks ---- */
+
+/* By how much a check is late; up to half of a period is usual. */
+static uint64_t late_ns(uint64_t due_ns, uint64_t now_ns, uint64_t period_ns)
+{
+	return due_ns != 0 && now_ns - due_ns > period_ns / 2 ? now_ns - due_ns : 0;
+}
+
+static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_times *times)
+{
+	shared->stalls.is_quiet = true;
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		look_at_worker(shared, &shared->workers[i], times);
+	}
+	look_at_devices(shared, times);
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		look_at_lane(shared, lane, times);
+	}
+}
+
+static void look_at_rings(struct pin_shared *shared, const struct pin_stall_look_times *times)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		look_at_ring(shared, &shared->workers[i], times);
+	}
+}
+
+/* If it is time; returns when to come again. */
+static uint64_t look_if_due(struct pin_shared *shared, uint64_t *due_ns, uint64_t period_ns,
+	void (*look)(struct pin_shared *shared, const struct pin_stall_look_times *times))
+{
+	struct pin_stall_look_times times = {.now_ns = shared->host->now_ns()};
+
+	if (times.now_ns >= *due_ns) {
+		times.late_ns = late_ns(*due_ns, times.now_ns, period_ns);
+		look(shared, &times);
+		*due_ns = times.now_ns + period_ns;
+	}
+	PIN_DCHECK(*due_ns > times.now_ns); /* else the thread would not sleep */
+	return *due_ns;
+}
+
+uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+	uint64_t next_ns = PIN_NO_DEADLINE;
+
+	stalls->is_quiet = false;
+	if (pin_stall_are_tasks_watched(shared) && is_watching) {
+		next_ns = look_if_due(
+			shared, &stalls->look_ns, limit_ns(shared) / LOOKS_PER_LIMIT, look_at_all);
+	} else {
+		/* The next check is the first of all. */
+		stalls->look_ns = 0;
+	}
+	if (pin_stall_are_rings_watched(shared)) {
+		uint64_t ring_ns = look_if_due(shared, &stalls->ring_look_ns,
+			ring_limit_ns(shared) / LOOKS_PER_LIMIT, look_at_rings);
+
+		next_ns = ring_ns < next_ns ? ring_ns : next_ns;
+	}
+	return next_ns;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stall watch: what does not go on is named in the log, once, with its
+ * cause as far as it can be seen, and counted.
+ *
+ *     a task      that has run for longer than `stall_ms` without a sign of
+ *                 progress, with its worker and lane, and what it waits for
+ *     a device    of whose requests none has completed for ten times as long,
+ *                 with the file and offset of its oldest
+ *     a lane      in which tasks wait and none has begun for ten times as long
+ *     a ring      whose completions have waited for longer than `cq_stall_us`
+ *
+ * The watchdog's thread looks twice in `stall_ms`, and not at all while all
+ * workers sleep (watchdog.h). No worker could look instead: it may be the
+ * stalled one. So a runtime with one worker is watched as all others are. Tasks
+ * pay nothing for it but the store of their function, which failures need as
+ * well.
+ *
+ * Signs of life of a worker: it ends a task, parks, asks a device over and
+ * over, or its job's progress changes (pinion_job_set_progress). A worker that
+ * runs but has had a CPU for less than a quarter of the time is not stalled: it
+ * waits for its turn on a machine that has more to do. A time in which the
+ * watchdog itself did not come to look counts for no worker: the process was
+ * stopped, or its machine.
+ *
+ * Which file a device's oldest request is for its worker alone knows. So the
+ * watchdog stores the question in `asked` and kicks the workers; the worker
+ * that finds such a request takes the question, counts, and names it. If none
+ * has answered by the next check but one, all of them being in long tasks, the
+ * watchdog takes the question back and names the device alone.
+ *
+ *     watchdog                            worker
+ *     a  asked := device (release)        1  finds its kick
+ *     b  kicks: [DEVICE-1]                2  has a request there:
+ *     c  a check later: asked -> 0,           asked -> 0, names it
+ *        names the device
+ *
+ * [STALL-2] c against 2: each is a compare-and-swap from the same question, so
+ * exactly one of them names it.
+ *
+ * Stalled rings: completions that have waited for longer than `cq_stall_us`
+ * while their worker was awake and reaped none. It is in a long task: with
+ * deferred task work they do not even appear until it asks, and no other thread
+ * may do so. Reported once for each such wait, and counted with its length, as
+ * far as checks show. Others see by loads alone that a ring owes completions
+ * and how many were reaped, so the worker pays nothing. Rings that have none
+ * waiting at one check are not stalled.
+ *
+ * The rings beside the first (request.h) count with it. Of a polled one no
+ * thread knows the completions until the worker asks; so requests in flight
+ * there wait if the worker has not entered the kernel for that long. A worker
+ * that asks again and again is not in a task, however long the device takes.
+ *
+ * [STALL-1] the worker opens its wide ring (release) when it is set up -> the
+ * watchdog loads that (acquire) and finds its queues mapped. They stay so until
+ * the watchdog's thread has ended.
+ */
+#ifndef PIN_WORKER_STALL_H
+#define PIN_WORKER_STALL_H
+
+#include "runtime/base/check.h"
+#include "runtime/worker/state.h"
+
+/* Of devices and lanes, in `stall_ms`. */
+enum { PIN_STALL_TIMES = 10 };
+
+static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
+{
+	return shared->tuning.cq_stall_us != 0 && !shared->is_fallback;
+}
+
+/* And devices, and lanes. */
+static inline bool pin_stall_are_tasks_watched(const struct pin_shared *shared)
+{
+	return shared->tuning.stall_ms != 0;
+}
+
+static inline bool pin_stall_is_watched(const struct pin_shared *shared)
+{
+	return pin_stall_are_tasks_watched(shared) || pin_stall_are_rings_watched(shared);
+}
+
+/* By the worker, where it ends no task and is alive nevertheless. */
+static inline void pin_stall_note_life(struct pin_worker *worker)
+{
+	PIN_DCHECK(worker == pin_worker_self); /* it is the word's only writer */
+	/* Relaxed, and its own: only the change matters. */
+	pin_store_relaxed_u32(&worker->life, pin_load_relaxed_u32(&worker->life) + 1);
+}
+
+/*
+ * By the worker, before it sleeps and now and then: which devices have requests
+ * of its own. With the lock of its ring, if that is shared.
+ */
+void pin_stall_note_devices(struct pin_worker *worker);
+
+/* Step 2, by a worker that was kicked. With that lock. */
+void pin_stall_answer(struct pin_worker *worker);
+
+static inline bool pin_stall_is_asked(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(pin_load_acquire_u32(&worker->shared->stalls.asked) != 0);
+}
+
+/*
+ * By the watchdog. Looks if it is time; returns when to come again. Without
+ * `is_watching` at rings only: all workers sleep.
+ */
+uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching);
+
+/* Between the last two checks no worker has shown a sign of life. */
+static inline bool pin_stall_is_quiet(const struct pin_shared *shared)
+{
+	return shared->stalls.is_quiet;
+}
+
+#endif
