@@ -169,7 +169,7 @@ enum pinion_worker_place {
 	PINION_WORKER_RUNNING = 0,
 	PINION_WORKER_PARKED_FUTEX = 1, /* sleeps, without requests in flight */
 	PINION_WORKER_PARKED_RING = 2,	/* sleeps, until a request completes */
-	PINION_WORKER_ABSENT = 3,	/* of a thread pool: has left, or never was there */
+	PINION_WORKER_ABSENT = 3,	/* has left, or never was there */
 };
 
 /*
@@ -332,8 +332,9 @@ enum pinion_timing {
  * with a `slow_ns` (limit.h). Wakes by workers and other threads, waits for
  * buffers, and timers are all recorded.
  *
- * What a worker has measured is included 10 ms later at most, while it runs,
- * or when it sleeps or ends.
+ * What a worker has measured is included 10 ms later at most, unless it is in
+ * a task for longer; the times of ticks and of other work between tasks are
+ * those of no task.
  *
  * Context: any thread; never blocks.
  * Errors: -EINVAL: there is no such timing or lane; WAKE, BUFFER and TIMER have

@@ -91,8 +91,10 @@ struct pin_meter {
 	struct pin_atomic_u64 turn_polls;
 	/* until when at most it sleeps, or has slept, */
 	struct pin_atomic_u64 park_until_ns;
-	/* and when it last read the clock between two tasks. */
+	/* when it last read the clock between two tasks, */
 	struct pin_atomic_u64 clock_ns;
+	/* and whether its thread has ended: 1. */
+	struct pin_atomic_u64 has_left;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

@@ -41,6 +41,7 @@ static const struct value runtime_values[] = {
 	{"watchdog_found_work", "", PIN_PAGE_COUNTER},
 	{"cq_stalls", "", PIN_PAGE_COUNTER},
 	{"cq_stall_ns", "ns", PIN_PAGE_COUNTER},
+	{"queue_depth", "", PIN_PAGE_GAUGE},
 	{"injector_depth", "", PIN_PAGE_GAUGE},
 	{"high_depth", "", PIN_PAGE_GAUGE},
 	{"low_depth", "", PIN_PAGE_GAUGE},

@@ -13,9 +13,11 @@
  * A part is read by its sequence (observe/seqlock.h), so all of its values are
  * of one instant. A worker copies its counts into its slot between two tasks,
  * at most every 10 ms, and before it sleeps, at most every millisecond;
- * counting itself never touches the page. The worker that holds the lock writes
- * the runtime's part: at the same time, if no other does. `place` in a slot is
- * written by itself, when the worker falls asleep and when it gets up.
+ * counting itself never touches the page. If it sleeps with work that it has
+ * not published it wakes once for that, within 10 ms. The worker that holds the
+ * lock writes the runtime's part: at the same time, if no other does. `place`
+ * in a slot is written by itself, when the worker falls asleep and when it gets
+ * up.
  *
  * Readers find values by their names in the table, so that old readers read
  * newer pages: pinion-metrics(5) has the format.
@@ -139,6 +141,7 @@ struct pin_shown_runtime {
 	uint64_t watchdog_found_work;
 	uint64_t cq_stalls;
 	uint64_t cq_stall_ns;
+	uint64_t queue_depth; /* of all workers' own queues */
 	uint64_t injector_depth;
 	uint64_t high_depth;
 	uint64_t low_depth;

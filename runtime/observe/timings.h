@@ -94,6 +94,7 @@ static inline uint32_t pin_timing_of(enum pinion_timing timing, uint32_t lane)
 /* [own] What a worker records and publishes; part of its struct. */
 struct pin_observed {
 	uint64_t publish_ns;	     /* when it publishes its metrics next */
+	uint64_t published_work;     /* what it had done when it published last */
 	uint64_t woken_ns;	     /* when it was woken, until that is recorded; 0: it was not */
 	uint32_t rows_left;	     /* of short tasks, to the next that is recorded */
 	struct pin_timings *timings; /* or NULL */

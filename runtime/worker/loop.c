@@ -207,12 +207,31 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	return start_ns;
 }
 
-/* The time since the turn began is not that of its tasks. */
+/* The time since the clock was read is not that of tasks. */
 static PIN_APART void leave_out(struct pin_worker *worker)
 {
+	uint64_t before_ns = worker->now_ns;
+
 	if (worker->turn_end_ns != TURN_UNTIMED) {
-		worker->away_ns = worker->shared->host->now_ns() - worker->now_ns;
+		worker->now_ns = worker->shared->host->now_ns();
+		worker->away_ns += worker->now_ns - before_ns;
 	}
+}
+
+/* Tasks follow: a row begins. */
+static inline void begin_row(struct pin_worker *worker)
+{
+	worker->row_ns = worker->now_ns - worker->away_ns;
+}
+
+/* The clock was read. Returns for how long tasks ran since the row began. */
+static inline uint64_t end_row(struct pin_worker *worker)
+{
+	uint64_t before_ns = worker->row_ns;
+
+	begin_row(worker);
+	PIN_DCHECK(worker->row_ns >= before_ns);
+	return worker->row_ns - before_ns;
 }
 
 /* What others have left here, and what time has made ready. */
@@ -387,13 +406,11 @@ static inline void note_gap(struct pin_worker *worker, uint64_t start_ns)
 }
 
 /* Tasks since the last reading of the clock. */
-static void end_row(struct pin_worker *worker, uint32_t tasks)
+static void end_last_row(struct pin_worker *worker, uint32_t tasks)
 {
-	uint64_t before_ns = worker->now_ns;
-
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
-	pin_metrics_note_row(worker, worker->now_ns - before_ns, tasks);
+	pin_metrics_note_row(worker, end_row(worker), tasks);
 }
 
 /* What it took, measured or as usual, and what it leaves for others. */
@@ -408,7 +425,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 			polls * pin_queue_interval_average_ns(&worker->queue_interval));
 	} else {
 		if (timed != polls) {
-			end_row(worker, polls - timed);
+			end_last_row(worker, polls - timed);
 		}
 		learn(worker, start_ns, polls);
 	}
@@ -436,8 +453,9 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t start_ns = begin_turn(worker, keeps_time);
 	bool has_begun = look_around(worker);
 
+	begin_row(worker);
 	while (polls < tuning->budget_polls) {
-		uint64_t before_ns = worker->now_ns;
+		uint64_t elapsed_ns;
 
 		PIN_DCHECK(timed <= polls && polls - timed < stride);
 		if (!poll_once(worker)) {
@@ -463,15 +481,17 @@ static bool run_batch(struct pin_worker *worker)
 			keeps_time = false;
 			start_ns = note_turn(worker,
 				polls * pin_queue_interval_average_ns(&worker->queue_interval));
-			before_ns = worker->now_ns -
+			elapsed_ns =
 				stride * pin_queue_interval_average_ns(&worker->queue_interval);
+			begin_row(worker);
 		} else {
 			worker->now_ns = host->now_ns();
 			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
+			elapsed_ns = end_row(worker);
 		}
 		pin_spawn_note_time(worker);
-		pin_metrics_note_row(worker, worker->now_ns - before_ns, stride);
-		stride = next_stride(worker, worker->now_ns - before_ns, stride);
+		pin_metrics_note_row(worker, elapsed_ns, stride);
+		stride = next_stride(worker, elapsed_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
 			pin_meter_add(&worker->meter.budget_ends,

@@ -17,6 +17,9 @@
 #define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
 #define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
 
+/* No worker has done so much. */
+#define UNPUBLISHED UINT64_MAX
+
 /* ---- snapshots ---- */
 
 void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_stats *out_stats)
@@ -26,7 +29,8 @@ void pin_metrics_collect(const struct pin_worker *worker, struct pinion_worker_s
 
 static enum pinion_worker_place place_of(const struct pin_worker *worker)
 {
-	if (pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT) {
+	if (pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT ||
+		pin_meter_read(&worker->meter.has_left) != 0) {
 		return PINION_WORKER_ABSENT;
 	}
 	switch (pin_parker_place(&worker->parker)) {
@@ -41,14 +45,19 @@ static enum pinion_worker_place place_of(const struct pin_worker *worker)
 	return PINION_WORKER_RUNNING;
 }
 
+/* Any thread. */
+static uint32_t queue_depth_of(const struct pin_worker *worker)
+{
+	return pin_deque_count(&worker->deque) + (pin_lifo_is_empty(&worker->lifo) ? 0 : 1);
+}
+
 /* All but where it is and for how long it has been running. */
 static struct pinion_worker_info observe_own(const struct pin_worker *worker)
 {
 	const struct pin_meter *meter = &worker->meter;
 
 	return (struct pinion_worker_info){
-		.queue_depth = pin_deque_count(&worker->deque) +
-			(pin_lifo_is_empty(&worker->lifo) ? 0 : 1),
+		.queue_depth = queue_depth_of(worker),
 		.requests_in_flight = pin_counts_in_flight(meter),
 		.look_interval = pin_meter_read(&meter->look_interval),
 		.turn_polls = pin_meter_read(&meter->turn_polls),
@@ -116,10 +125,12 @@ static void publish_slot(const struct pin_worker *worker)
 static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 {
 	uint64_t posted = 0;
+	uint64_t queued = 0;
 	uint64_t searching = 0;
 
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		posted += pin_meter_read(&shared->workers[i].meter.requests_posted);
+		queued += queue_depth_of(&shared->workers[i]);
 	}
 	/* Relaxed, from here on: figures. */
 	for (uint32_t i = 0; i < shared->class_count; i++) {
@@ -131,6 +142,7 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 		.watchdog_found_work = pin_load_relaxed_u64(&shared->watchdog_found_work),
 		.cq_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_RING]),
 		.cq_stall_ns = pin_meter_read(&shared->stalls.ring_ns),
+		.queue_depth = queued,
 		.injector_depth = pin_load_relaxed_u64(&shared->injector.length),
 		.high_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_HIGH]),
 		.low_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]),
@@ -184,9 +196,11 @@ PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
 	worker->observed.publish_ns = worker->now_ns + PUBLISH_NS;
 	publish_slot(worker);
+	worker->observed.published_work = UNPUBLISHED;
 	if (pin_lock_try(&metrics->lock)) {
 		publish_runtime(worker);
 		pin_lock_release(&metrics->lock, worker->shared->host);
+		worker->observed.published_work = pin_metrics_work(worker);
 	}
 }
 
@@ -194,6 +208,7 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 {
 	struct pin_metrics_page *metrics = worker->shared->metrics;
 
+	pin_meter_set(&worker->meter.has_left, 1);
 	if (metrics == NULL) {
 		return;
 	}
@@ -205,16 +220,14 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	pin_lock_release(&metrics->lock, worker->shared->host);
 }
 
-void pin_metrics_park(struct pin_worker *worker)
+bool pin_metrics_begin_park(struct pin_worker *worker)
 {
 	if (worker->observed.publish_ns == PIN_NO_DEADLINE) {
-		return;
+		return false;
 	}
 	/* Before it may be woken: a stamp of an earlier sleep is void. */
 	pin_store_relaxed_u64(&worker->notified_ns, 0);
-	if (worker->now_ns + PUBLISH_NS >= worker->observed.publish_ns + PARK_PUBLISH_NS) {
-		pin_metrics_publish(worker);
-	}
+	return worker->now_ns + PUBLISH_NS >= worker->observed.publish_ns + PARK_PUBLISH_NS;
 }
 
 /* ---- times ---- */

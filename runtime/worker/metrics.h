@@ -46,8 +46,28 @@ static inline bool pin_metrics_is_due(const struct pin_worker *worker)
 	return PIN_UNLIKELY(worker->now_ns >= worker->observed.publish_ns);
 }
 
-/* About to sleep: publishes, unless it has done so within a millisecond. */
-void pin_metrics_park(struct pin_worker *worker);
+/*
+ * About to sleep. True: it publishes before that; it has not done so within a
+ * millisecond.
+ */
+bool pin_metrics_begin_park(struct pin_worker *worker);
+
+/* Counts that grow without it are not worth a wake. */
+static inline uint64_t pin_metrics_work(const struct pin_worker *worker)
+{
+	/* Relaxed: its own. */
+	return pin_load_relaxed_u64(&worker->meter.tasks_run) +
+		pin_load_relaxed_u64(&worker->meter.tasks_cancelled) +
+		pin_load_relaxed_u64(&worker->meter.requests_completed);
+}
+
+/* When it wakes for what it has done and not published, or never. */
+static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
+{
+	return pin_metrics_work(worker) == worker->observed.published_work
+		? PIN_NO_DEADLINE
+		: worker->observed.publish_ns;
+}
 
 /* It falls asleep, or has got up. */
 static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)

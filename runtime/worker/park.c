@@ -110,6 +110,8 @@ static uint64_t next_due_ns(struct pin_worker *worker)
 	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
 	own_ns = pin_arena_growth_due_ns(worker);
 	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
+	own_ns = pin_metrics_next_ns(worker);
+	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
 	return worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
 }
 
@@ -275,6 +277,18 @@ static void call_hook(struct pin_worker *worker)
 	PIN_DCHECK(pin_worker_is_current(worker));
 }
 
+/* It takes some microseconds, in which others do not rely on it, as above. */
+static void publish(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(!pin_metrics_begin_park(worker))) {
+		return;
+	}
+	if (worker->is_searching) {
+		pin_search_give_up(worker); /* [SEARCH-1] */
+	}
+	pin_metrics_publish(worker);
+}
+
 void pin_park_undo(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -310,7 +324,7 @@ void pin_park(struct pin_worker *worker)
 
 	PIN_DCHECK(worker->is_dry);
 	call_hook(worker);
-	pin_metrics_park(worker);
+	publish(worker);
 	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}

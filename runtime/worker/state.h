@@ -566,6 +566,7 @@ struct pin_worker {
 	bool has_last_tick;
 	bool has_stopped; /* `before_stop` was called */
 	uint64_t away_ns; /* of the turn, outside of its tasks */
+	uint64_t row_ns;  /* of the turn, in its tasks, at the last reading of the clock */
 	/* Of tasks that fail: fault.c. */
 	uint64_t fault_period_ns; /* since when the lines below count */
 	uint32_t fault_lines;

@@ -418,6 +418,7 @@ void *pin_worker_main(void *arg)
 	if (worker->start_error == 0) {
 		struct pin_guard guard = {.frame = NULL};
 
+		pin_meter_set(&worker->meter.has_left, 0);
 		pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
 		pin_remote_reap_open(worker);
 		worker->guard = &guard;

@@ -27,9 +27,10 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	(void)worker;
 }
 
-void pin_metrics_park(struct pin_worker *worker)
+bool pin_metrics_begin_park(struct pin_worker *worker)
 {
 	(void)worker;
+	return false;
 }
 
 void pin_timings_record(

@@ -83,6 +83,7 @@ static void check_counts(void)
 	expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		struct pinion_worker_stats stats;
+		struct pinion_worker_info state;
 
 		expect_number("stats", 0,
 			pinion_worker_get_stats(runtime, (int)i, &stats, sizeof(stats)));
@@ -95,6 +96,9 @@ static void check_counts(void)
 		sum += stats.tasks_run;
 		expect_number("has left", PINION_WORKER_ABSENT,
 			(long long)worker_value(metrics, "place", i));
+		expect_number("and says so", 0,
+			pinion_worker_get_info(runtime, (int)i, &state, sizeof(state)));
+		expect_number("has left", PINION_WORKER_ABSENT, (long long)state.place);
 	}
 	expect_number("all tasks", TASKS, (long long)sum);
 	pinion_metrics_get_info(metrics, &info, sizeof(info));
@@ -144,6 +148,40 @@ static void check_burst(void)
 	do {
 		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
 	} while (worker_value(metrics, "tasks_run", 0) != 1);
+	pinion_metrics_close(metrics);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
+/*
+ * Tasks so soon after a publication that the worker sleeps without another
+ * appear all the same, although it is not woken again.
+ */
+static void check_quiet_burst(void)
+{
+	enum { BURSTS = 20 };
+	struct pinion_task task = {.run = nothing};
+	struct pinion_metrics *metrics;
+	uint64_t due_ns;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	metrics = open_own(0);
+	for (uint64_t i = 0; i < BURSTS; i++) {
+		/* The first is published with the sleep after it. */
+		await_sleep();
+		for (due_ns = pinion_clock_now_ns() + 20000000; pinion_clock_now_ns() < due_ns;) {
+			sched_yield();
+		}
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+		while (runtimes_counters(runtime).tasks_run != 2 * i + 1) {
+		}
+		await_sleep();
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+		do {
+			sched_yield();
+			expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+		} while (worker_value(metrics, "tasks_run", 0) != 2 * i + 2);
+	}
 	pinion_metrics_close(metrics);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
@@ -606,6 +644,7 @@ int main(void)
 	scratch_enter("metrics_page_is_read");
 	check_counts();
 	check_burst();
+	check_quiet_burst();
 	check_fields();
 	check_busy();
 	check_seals();
