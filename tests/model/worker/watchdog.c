@@ -239,7 +239,7 @@ static const struct model_case cases[] = {
 	{"again", run_again, 1, 2, 0, again_mutants, NULL},
 	{"deadline", run_deadline, 1, 1, 0, deadline_mutants, NULL},
 	{"first", run_first_stall, 1, 0, 0, NULL, NULL},
-	{"stall", run_stall, 1, 2, 0, stall_mutants, NULL},
+	{"stall", run_stall, 1, 3, 0, stall_mutants, NULL},
 	{"end", run_end, 2, 0, 0, end_mutants, NULL},
 };
 
