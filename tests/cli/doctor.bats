@@ -188,7 +188,7 @@ problems_of() {
 	jq -e '.paths[0].path == "a\nb\"\\" and (.paths[1].path.bytes | length) > 0' out
 	pinion doctor $'a\nb"\\'
 	[ "$(grep -c '^"a' out)" = 1 ]
-	[ "$(grep -c '^[^ ]' out)" = 9 ]
+	[ "$(grep -c '^[^ ]' out)" = 10 ]
 }
 
 @test "forced settings of the environment are shown, and bad usage reported" {
@@ -203,4 +203,42 @@ problems_of() {
 	status=0
 	"$PINION" doctor >/dev/full 2>err || status=$?
 	expect 2
+}
+
+@test "what can be observed is as others see it" {
+	needs jq
+	pinion doctor --json
+	jq -e '.observing.problems | map(.verdict == "ready" and (.mend | length > 0)) | all' out
+	if command -v readelf >/dev/null; then
+		[ "$(jq .observing.usdt_probes out)" = "$(readelf -n "$PINION" 2>/dev/null |
+			grep -c 'Provider: pinion$')" ]
+	fi
+	[ ! -r /proc/sys/kernel/perf_event_paranoid ] ||
+		[ "$(jq -r .observing.perf_event_paranoid out)" = "$(</proc/sys/kernel/perf_event_paranoid)" ]
+	[ "$(jq .observing.ring_tracepoints out)" = "$(find /sys/kernel/tracing/events/io_uring \
+		/sys/kernel/debug/tracing/events/io_uring -maxdepth 1 -name 'io_uring_*' 2>/dev/null |
+		sed 's,.*/,,' | sort -u | wc -l)" ]
+	[ "$(jq -r .io_uring.level out)" = fallback ] || jq -e '.observing.ring_fdinfo == true or
+		(.observing.problems | map(select(.mend | startswith("boot Linux 5.16"))) | length == 1)' out
+	# Without privileges: how to get them, and the same verdict.
+	mv out before
+	[ "$(id -u)" = 0 ] || return 0
+	setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null || skip "cannot drop capabilities"
+	status=0
+	setpriv --bounding-set=-all --inh-caps=-all --clear-groups "$PINION" doctor --json >out || status=$?
+	jq -e '.observing | .may_attach_probes or .may_read_other_users | not' out
+	jq -e '[.observing.problems[].mend | select(startswith("sudo pinion top"))] | length == 1' out
+	[ ! -e /sys/bus/event_source/devices/uprobe/type ] ||
+		jq -e '[.observing.problems[].mend | select(startswith("sudo bpftrace"))] | length == 1' out
+}
+
+@test "tracepoints that are not mounted: the command" {
+	needs jq
+	grep -q tracefs /proc/filesystems || skip "no tracefs here"
+	[ "$(id -u)" = 0 ] || skip "needs root, to hide a mount"
+	unshare -m true 2>/dev/null || skip "no mount namespace of its own"
+	unshare -m sh -c 'mount -t tmpfs none /sys/kernel && exec "$0" doctor --json' "$PINION" >out || true
+	jq -e '.observing.ring_tracepoints == 0' out
+	jq -e '[.observing.problems[].mend | select(. == "mount -t tracefs tracefs /sys/kernel/tracing")] |
+		length == 1' out
 }

@@ -47,6 +47,7 @@ static int doctor_run(const struct command *command, int argc, char **argv)
 	doctor_machine(&findings, &machine);
 	doctor_limits(&findings, &machine);
 	doctor_arenas(&findings, &workers);
+	doctor_observing(&findings);
 	for (int i = 1; i <= parser.operand_count; i++) {
 		doctor_path(&findings, argv[i], &workers);
 	}

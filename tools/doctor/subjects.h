@@ -24,6 +24,8 @@ struct doctor_workers {
 void doctor_machine(struct findings *findings, const struct pinion_machine *machine);
 /* Locked memory, descriptors, the cgroup, huge pages. */
 void doctor_limits(struct findings *findings, const struct pinion_machine *machine);
+/* Probes, tracepoints, rings and processes that can be observed here. */
+void doctor_observing(struct findings *findings);
 /* Its memory, and to which CPUs it bound its workers. */
 void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers);
 /* How the files below one path can be read, and how far those are from it. */
