@@ -30,6 +30,7 @@
 #include <pinion/task.h>
 #include <pinion/thread_pool.h>
 #include <pinion/timer.h>
+#include <pinion/trace.h>
 #include <pinion/tuning.h>
 #include <pinion/version.h>
 #include <pinion/wait.h>

@@ -15,6 +15,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/io/registered_files.h"
+#include "runtime/observe/trace.h"
 #include "runtime/policy/lanes.h"
 
 #include <errno.h>
@@ -179,6 +180,7 @@ static const struct pin_config_field fields[] = {
 		PINION_CPU_LATENCY_ANY),
 	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, 0, 86400000),
 	NUMBER(tuning, metrics_page, "PINION_METRICS_PAGE", 1, 0, 1),
+	NUMBER(tuning, trace_events, "PINION_TRACE_EVENTS", 0, 0, PIN_TRACE_EVENTS_MAX),
 };
 
 static __attribute__((unused)) bool is_sound(const struct pin_config_field *field)
@@ -342,9 +344,17 @@ static int check_tuning(const struct pin_log *log, const struct pinion_tuning *t
 		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
 		return -EINVAL;
 	}
-	if (tuning->reserved != 0) {
-		pin_log(log, PINION_LOG_ERROR, "reserved: %u is not 0", tuning->reserved);
-		return -EINVAL;
+	if (tuning->trace_events != 0) {
+		rc = check_power_of_two(log, "trace_events", tuning->trace_events);
+		if (rc == 0 && tuning->trace_events < PIN_TRACE_EVENTS_MIN) {
+			pin_log(log, PINION_LOG_ERROR,
+				"trace_events: %u is neither 0 nor %d or more",
+				tuning->trace_events, PIN_TRACE_EVENTS_MIN);
+			rc = -EINVAL;
+		}
+		if (rc < 0) {
+			return rc;
+		}
 	}
 	return pin_config_check_path(log, tuning->metrics_file, "metrics_file");
 }

@@ -17,6 +17,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/host/process.h"
 #include "runtime/task/entry.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/spawn.h"
@@ -382,6 +383,7 @@ static void free_workers(struct pin_shared *shared)
 		}
 		pin_worker_fini(worker);
 	}
+	pin_events_stop(shared);
 	pin_metrics_stop(shared);
 	pin_arena_setup_fini(shared);
 	pin_victims_fini(&shared->victims);
@@ -487,6 +489,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	}
 	pin_topology_fini(&topology);
 	rc = rc == 0 ? pin_metrics_start(&runtime->shared) : rc;
+	rc = rc == 0 ? pin_events_start(&runtime->shared) : rc;
+	runtime->forked_untraced = runtime->shared.trace == NULL ? runtime->forked : UINT32_MAX;
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_queue_limit_init(&runtime->shared.queue_limit, accepted.injector_tasks);

@@ -13,6 +13,7 @@
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
 #include "runtime/task/entry.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/state.h"
@@ -156,8 +157,18 @@ static PIN_INLINE void push_normal(
 		PIN_DCHECK(!pin_task_is_idle(tasks[i]));
 		pin_list_push(&list, pin_task_link(tasks[i]));
 	}
+	PIN_TRACE3(spawn_external, tasks[0], tasks[0]->run, count);
 	pin_injector_push(&shared->injector, &list);
 	pin_wake_one(shared, NULL);
+}
+
+/* Before they are queued. */
+static PIN_APART void note_external(
+	const struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_event_note_external(shared, NULL, tasks[i]);
+	}
 }
 
 static PIN_APART int spawn_lanes_outside(struct pin_shared *shared,
@@ -168,6 +179,9 @@ static PIN_APART int spawn_lanes_outside(struct pin_shared *shared,
 
 	PIN_DCHECK(count > 0 && rc <= 0);
 	if (rc == 0) {
+		for (uint32_t i = 0; i < count; i++) {
+			pin_event_spawn_external(shared, NULL, tasks[i]);
+		}
 		pin_room_note_elsewhere(shared, pin_room_others(&counts));
 		pin_entry_push_lanes(shared, tasks, count);
 	}
@@ -182,6 +196,9 @@ static PIN_INLINE int spawn_normal_outside(struct pin_shared *shared,
 
 	PIN_DCHECK(count > 0 && rc <= 0);
 	if (rc == 0) {
+		if (PIN_UNLIKELY(shared->trace != NULL)) {
+			note_external(shared, tasks, count);
+		}
 		push_normal(shared, tasks, count);
 	}
 	return rc;
@@ -219,15 +236,32 @@ static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinio
 		task);
 }
 
-/* Of the normal lane. Apart: a worker's spawn needs no frame. */
-static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
+/* In a child of the runtime's process, or of a runtime with a trace. */
+static PIN_APART PIN_COLD int spawn_one_apart(
+	struct pinion_runtime *runtime, struct pinion_task *task)
 {
-	PIN_DCHECK(!pin_task_is_idle(task) && (task->flags & PIN_TASK_LANES) == 0);
-	PIN_DCHECK(pin_runtime_own_worker(runtime) == NULL);
 	return settle(pin_runtime_is_foreign(runtime)
 			? -ECHILD
 			: spawn_normal_outside(&runtime->shared, &task, 1, NULL),
 		task);
+}
+
+/* Of the normal lane. Apart: a worker's spawn needs no frame. */
+static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	int rc;
+
+	PIN_DCHECK(!pin_task_is_idle(task) && (task->flags & PIN_TASK_LANES) == 0);
+	PIN_DCHECK(pin_runtime_own_worker(runtime) == NULL);
+	if (PIN_UNLIKELY(runtime->forked_untraced != pin_forked_now())) {
+		return spawn_one_apart(runtime, task);
+	}
+	rc = pin_room_admit(&runtime->shared, 1, NULL);
+	if (PIN_UNLIKELY(rc != 0)) {
+		return settle(rc, task);
+	}
+	push_normal(&runtime->shared, &task, 1);
+	return 0;
 }
 
 int pinion_task_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
@@ -322,6 +356,7 @@ int pinion_task_spawn_on(
 	if (!admit_elsewhere(shared, 1)) {
 		return settle(-ESHUTDOWN, task);
 	}
+	pin_event_spawn_external(shared, target, task);
 	pin_inbox_push(&target->inbox, pin_task_link(task));
 	pin_wake_worker(target, NULL);
 	return 0;

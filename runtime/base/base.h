@@ -85,6 +85,11 @@ static inline uint64_t pin_round_down(uint64_t value, uint64_t align)
 	return value & ~(align - 1);
 }
 
+static inline uint64_t pin_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;

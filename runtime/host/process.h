@@ -15,7 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Hidden: each spawn from outside reads it. */
+#pragma GCC visibility push(hidden)
 extern struct pin_atomic_u32 pin_forked_count; /* [W:a child after fork R:any] */
+#pragma GCC visibility pop
 
 /*
  * Keeps the count from now on; `in_child` is called in each child as well, once

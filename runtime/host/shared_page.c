@@ -52,13 +52,13 @@ static bool is_within_limit(size_t bytes)
 }
 
 /* Kernels before 6.3 do not know the flag; others may insist on it. */
-static int open_anonymous(void)
+static int open_anonymous(const char *label)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create(PIN_SHARED_PAGE_NAME, flags | MFD_NOEXEC_SEAL);
+	int fd = memfd_create(label, flags | MFD_NOEXEC_SEAL);
 
 	if (fd < 0 && errno == EINVAL) {
-		fd = memfd_create(PIN_SHARED_PAGE_NAME, flags);
+		fd = memfd_create(label, flags);
 	}
 	return fd;
 }
@@ -154,22 +154,12 @@ static int fail(struct pin_shared_page *page, const char *call, int error, const
 	return -error;
 }
 
-int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
-	const char *mark, const char **out_call)
+/* All of its blocks, so that no later store finds the disk full. */
+static int take_memory(struct pin_shared_page *page, size_t bytes, const char **out_call)
 {
 	void *memory;
 	int error;
 
-	*page = (struct pin_shared_page){.fd = -1};
-	memcpy(page->mark, mark, sizeof(page->mark));
-	if (!is_within_limit(bytes)) {
-		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
-	}
-	page->fd = path == NULL ? open_anonymous() : open_draft(page, path);
-	if (page->fd < 0) {
-		return fail(page, path == NULL ? "memfd_create" : "open", errno, out_call);
-	}
-	/* All of it, so that no later store finds the disk full. */
 	do {
 		error = posix_fallocate(page->fd, 0, (off_t)bytes);
 	} while (error == EINTR);
@@ -186,6 +176,34 @@ int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const cha
 		return fail(page, "madvise", errno, out_call);
 	}
 	return 0;
+}
+
+int pin_shared_page_create_unnamed(
+	struct pin_shared_page *page, size_t bytes, const char *label, const char **out_call)
+{
+	*page = (struct pin_shared_page){.fd = -1};
+	if (!is_within_limit(bytes)) {
+		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
+	}
+	page->fd = open_anonymous(label);
+	return page->fd < 0 ? fail(page, "memfd_create", errno, out_call)
+			    : take_memory(page, bytes, out_call);
+}
+
+int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
+	const char *mark, const char **out_call)
+{
+	if (path == NULL) {
+		return pin_shared_page_create_unnamed(page, bytes, PIN_SHARED_PAGE_NAME, out_call);
+	}
+	*page = (struct pin_shared_page){.fd = -1};
+	memcpy(page->mark, mark, sizeof(page->mark));
+	if (!is_within_limit(bytes)) {
+		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
+	}
+	page->fd = open_draft(page, path);
+	return page->fd < 0 ? fail(page, "open", errno, out_call)
+			    : take_memory(page, bytes, out_call);
 }
 
 /* The seal on later writers came with Linux 5.1. */

@@ -58,6 +58,13 @@ int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const cha
 	const char *mark, const char **out_call);
 
 /*
+ * Makes a zeroed anonymous page, which /proc/PID/fd shows as "/memfd:LABEL
+ * (deleted)". As above.
+ */
+int pin_shared_page_create_unnamed(
+	struct pin_shared_page *page, size_t bytes, const char *label, const char **out_call);
+
+/*
  * When it is filled: seals it, or gives it the first name that no living writer
  * has. As above, but the memory stays, which then no other process finds.
  * -EBUSY: living writers have all the names.

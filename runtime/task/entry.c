@@ -4,6 +4,7 @@
  */
 #include "runtime/task/entry.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wake.h"
@@ -56,6 +57,7 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 		pin_worker_respawn(worker, task);
 		return;
 	}
+	pin_event_spawn_external(shared, NULL, task);
 	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
 		pin_room_note_elsewhere(shared, 1);
 	}
@@ -100,6 +102,7 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 		return;
 	}
 	pin_task_set_kind(task, PIN_TASK_PLAIN);
+	pin_event_spawn_external(shared, NULL, task);
 	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
 		pin_room_note_elsewhere(shared, 1);
 	}

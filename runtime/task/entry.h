@@ -25,9 +25,11 @@
 
 struct pinion_runtime {
 	struct pin_shared shared;
-	struct pin_lock life;	  /* the end of the runtime; rank 1, held while joining */
-	bool is_joined;		  /* [lock:life] */
-	uint32_t forked;	  /* [const] pin_forked_now() of its process */
+	struct pin_lock life; /* the end of the runtime; rank 1, held while joining */
+	bool is_joined;	      /* [lock:life] */
+	uint32_t forked;      /* [const] pin_forked_now() of its process */
+	/* As `forked`, or UINT32_MAX: spawns from outside are traced. */
+	uint32_t forked_untraced;
 	char fallback_cause[192]; /* [const] empty: there are rings */
 	int latency_fd;		  /* [const] that asks for `cpu_latency_us`, or -1 */
 	struct pin_host own_host; /* [const] with an allocator of the embedder's */

@@ -20,6 +20,8 @@
 #include "runtime/base/check.h"
 #include "runtime/io/file.h"
 #include "runtime/io/request.h"
+#include "runtime/worker/events.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -302,10 +304,43 @@ static inline bool is_urgent(struct pinion_request *request)
 	return pin_request_moves_bytes(request) && pin_request_of(request)->cost.is_urgent;
 }
 
+/* Its descriptor, or -1; an open's is what it results in. */
+static int32_t descriptor_of(const struct pinion_request *request)
+{
+	if (request->op == PINION_OP_OPEN) {
+		return request->result >= 0 ? (int32_t)request->result : -1;
+	}
+	return request->file != NULL ? request->file->fd : -1;
+}
+
+/* What a request was submitted to enter. */
+uint64_t pin_request_run_of(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+
+	if (task->run == look_at_file || task->run == run_landed ||
+		task->run == pin_metrics_run_ready) {
+		return (uintptr_t)pin_request_of(request)->run;
+	}
+	return (uintptr_t)task->run;
+}
+
+static PIN_APART void note_completed(struct pin_worker *taker, struct pinion_request *request)
+{
+	int64_t result = request->result;
+
+	result = result > INT32_MAX ? INT32_MAX : result;
+	pin_event_note_request(
+		taker, PIN_TRACE_COMPLETE, request, result, (uint32_t)descriptor_of(request));
+}
+
 /* Where not all go to the ready list. False: this one does, or to the inbox. */
 static PIN_APART bool hand_over_sorted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
+	if (taker->is_traced) {
+		note_completed(taker, request);
+	}
 	if (may_move(worker, request)) {
 		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
 		hand_to_any(taker, request);

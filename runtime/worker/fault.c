@@ -11,6 +11,7 @@
  * ([END-1]).
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/worker.h"
@@ -142,6 +143,9 @@ void pin_fault_recover(struct pin_worker *worker)
 		return;
 	}
 	pin_meter_add(&worker->meter.tasks_unwound, 1);
+	if (pin_events_are_traced(worker)) {
+		pin_event_note(worker, PIN_TRACE_TASK_END, 0, error, 0, 0);
+	}
 	if (kind == PIN_RUNNING_CANCEL) {
 		pin_meter_add(&worker->meter.tasks_cancelled, 1); /* [END-1] */
 		return;
@@ -166,6 +170,7 @@ void pinion_task_panic(int error, const char *message)
 			"pinion_task_panic() outside of a worker's task: %s", said);
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
+	pin_event_panic(worker, (uintptr_t)pin_running_of(worker), worker->panic_error);
 	if (may_log(worker)) {
 		char name[PIN_RUNNING_NAME_BYTES];
 

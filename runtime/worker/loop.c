@@ -83,13 +83,13 @@ static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 	const struct pin_shared *shared = worker->shared;
 
 	if (pin_deque_is_drained(&worker->deque)) {
-		return pin_list_has_several(&worker->ready) && !worker->is_searching &&
+		return pin_list_has_several(&worker->ready) && worker->detours == 0 &&
 				pin_poll_is_ready_next(worker, shared)
 			? pin_poll_ready_row(worker, limit)
 			: 0;
 	}
 	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
-			!worker->is_searching
+			worker->detours == 0
 		? pin_poll_deque_row(worker, limit)
 		: 0;
 }
@@ -636,7 +636,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		pin_spin_note_gap(&worker->spin, 0);
 		worker->is_dry = false;
 		pin_meter_add(&worker->meter.steal_polls, 1);
-		pin_run_or_cancel(worker, link);
+		pin_run_or_cancel(worker, link, PIN_SOURCE_STEAL);
 	}
 	return PIN_STEP_RAN;
 }

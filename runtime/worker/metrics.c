@@ -278,13 +278,13 @@ static void record_in_lane(struct pin_worker *worker, enum pinion_timing timing,
 }
 
 /* In place of the task's `run`: records when it is entered. */
-static int run_ready(struct pinion_task *task)
+int pin_metrics_run_ready(struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
 	struct pin_worker *worker = pin_worker_current();
 
-	PIN_DCHECK(private->run != NULL && private->run != run_ready);
+	PIN_DCHECK(private->run != NULL && private->run != pin_metrics_run_ready);
 	task->run = private->run;
 	record_in_lane(worker, PINION_TIMING_READY, request,
 		worker->shared->host->now_ns() - private->cost.started_ns);
@@ -306,10 +306,10 @@ void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 		pin_timings_record(worker->observed.timings, PIN_TIMINGS_OF_DEVICES + device_index,
 			took_ns, 1);
 	}
-	PIN_DCHECK(request->task.run != run_ready);
+	PIN_DCHECK(request->task.run != pin_metrics_run_ready);
 	private->cost.started_ns = now_ns;
 	private->run = request->task.run;
-	request->task.run = run_ready;
+	request->task.run = pin_metrics_run_ready;
 }
 
 PIN_APART void pin_metrics_note_wake_slowly(struct pin_worker *worker)

@@ -104,6 +104,9 @@ static inline void pin_metrics_note_row(
 void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns);
 
+/* What is entered in place of such a task's function, which it then calls. */
+int pin_metrics_run_ready(struct pinion_task *task);
+
 /* A waker, before it ends the sleep of `target`. Any thread. */
 static inline void pin_metrics_stamp_wake(struct pin_worker *target)
 {

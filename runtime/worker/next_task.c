@@ -9,6 +9,7 @@
  */
 #include "runtime/worker/next_task.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -24,10 +25,36 @@
  * A task is entered, and counted.
  */
 
-PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task)
+/* Between the two events of a task; an unwind has its own: fault.c. */
+static void run_traced(
+	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source)
 {
-	pin_search_succeed(worker);
-	pin_run_found(worker, task);
+	int rc;
+
+	pin_event_note_task(worker, PIN_TRACE_TASK_BEGIN, source, task, pin_request_run_of(task));
+	rc = pin_run_found(worker, task, source);
+	pin_event_note(worker, PIN_TRACE_TASK_END, 0, rc, 0, 0);
+}
+
+PIN_APART void pin_run_otherwise(
+	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source)
+{
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	if (worker->is_traced) {
+		run_traced(worker, task, source);
+	} else {
+		(void)pin_run_found(worker, task, source);
+	}
+}
+
+static PIN_APART void cancel_traced(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_event_note_task(
+		worker, PIN_TRACE_TASK_CANCEL, 0, task, (uintptr_t)(pin_fault_fn)task->cancel);
+	task->cancel(task);
+	pin_event_note(worker, PIN_TRACE_TASK_END, 0, 0, 0, 0);
 }
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
@@ -39,14 +66,19 @@ void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
 		PIN_TRACE3(task_cancel, worker->index, task, task->cancel);
-		task->cancel(task);
+		if (PIN_UNLIKELY(worker->is_traced)) {
+			cancel_traced(worker, task);
+		} else {
+			task->cancel(task);
+		}
 		PIN_DCHECK(worker->running_kind == PIN_RUNNING_CANCEL);
 		worker->running_kind = PIN_RUNNING_TASK;
 	}
 	pin_meter_add(&worker->meter.tasks_cancelled, 1);
 }
 
-void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
+void pin_run_or_cancel(
+	struct pin_worker *worker, struct pin_link *link, enum pin_trace_source source)
 {
 	struct pinion_task *task = pin_task_of(link);
 
@@ -58,7 +90,7 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
 		pin_task_kind(task) == PIN_TASK_LANDED) {
-		pin_run_task(worker, task);
+		pin_run_task(worker, task, source);
 	} else {
 		pin_meter_add(&worker->meter.queued_cancelled, 1);
 		pin_run_cancel(worker, task);
@@ -82,12 +114,12 @@ static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->private_kind == PIN_TASK_LANDED) {
 		pin_meter_add(&worker->meter.inbox_polls, 1);
-		pin_run_task(worker, task);
+		pin_run_task(worker, task, PIN_SOURCE_INBOX);
 	} else if (pin_wait_is_message(task)) {
 		/* Whatever its result, also while the runtime stops. */
 		pin_wait_take(worker, task);
 		pin_meter_add(&worker->meter.inbox_polls, 1);
-		pin_run_task(worker, task);
+		pin_run_task(worker, task, PIN_SOURCE_INBOX);
 	} else if (pin_files_is_message(task)) {
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
@@ -113,7 +145,7 @@ bool pin_poll_posted(struct pin_worker *worker)
 		take_message(worker, pin_task_of(link));
 	} else {
 		pin_meter_add(&worker->meter.inbox_polls, 1);
-		pin_run_or_cancel(worker, link);
+		pin_run_or_cancel(worker, link, PIN_SOURCE_INBOX);
 	}
 	return true;
 }
@@ -132,14 +164,14 @@ static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32
 
 /* One by one, as long as each is next. After a theft there may be none. */
 static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
-	struct pin_link *(*take_next)(struct pin_worker *worker),
+	enum pin_trace_source source, struct pin_link *(*take_next)(struct pin_worker *worker),
 	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t limit = polls_to_look(worker, most);
 	uint32_t left = limit;
 
-	PIN_DCHECK(!worker->is_searching);
+	PIN_DCHECK(worker->detours == 0);
 	PIN_DCHECK(limit <= most);
 	if (limit == 0) {
 		return 0;
@@ -153,7 +185,7 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 		if (link == NULL) {
 			break;
 		}
-		pin_run_found(worker, pin_task_of(link));
+		(void)pin_run_found(worker, pin_task_of(link), source);
 		left--;
 	} while (left > 0 && is_next(worker, shared));
 	PIN_DCHECK(left <= limit && left <= worker->polls_since_look);
@@ -180,13 +212,13 @@ static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
 {
 	PIN_DCHECK(worker->deque.order == PIN_DEQUE_FIFO);
-	return poll_row(worker, limit, take_queued, pin_poll_is_deque_next);
+	return poll_row(worker, limit, PIN_SOURCE_LOCAL, take_queued, pin_poll_is_deque_next);
 }
 
 uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
 {
 	PIN_DCHECK(pin_list_has_several(&worker->ready));
-	return poll_row(worker, limit, take_ready, pin_poll_is_ready_next);
+	return poll_row(worker, limit, PIN_SOURCE_COMPLETION, take_ready, pin_poll_is_ready_next);
 }
 
 /* Once, for three places that most polls do not come to. */
@@ -257,7 +289,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 		pin_lane_warn(shared, PINION_LANE_NORMAL, left + count);
 		pin_lane_warn(shared, PINION_LANE_NORMAL, left);
 	}
-	pin_run_or_cancel(worker, first);
+	pin_run_or_cancel(worker, first, PIN_SOURCE_INJECTOR);
 	return true;
 }
 
@@ -272,7 +304,7 @@ bool pin_poll_urgent(struct pin_worker *worker)
 	PIN_DCHECK(pin_shared_has_urgent(worker->shared));
 	pin_meter_add(&worker->meter.ready_polls, 1);
 	pin_store_relaxed_u32(&worker->running_lane, pin_task_lane(pin_task_of(link)));
-	pin_run_task(worker, pin_task_of(link));
+	pin_run_task(worker, pin_task_of(link), PIN_SOURCE_COMPLETION);
 	return true;
 }
 
@@ -385,7 +417,7 @@ bool pin_poll_others(struct pin_worker *worker)
 		return false;
 	}
 	pin_meter_add(&worker->meter.steal_polls, 1);
-	pin_run_or_cancel(worker, link);
+	pin_run_or_cancel(worker, link, PIN_SOURCE_STEAL);
 	return true;
 }
 
@@ -413,7 +445,7 @@ static bool poll_lane(struct pin_worker *worker, uint32_t lane)
 	}
 	PIN_DCHECK(pin_task_lane(pin_task_of(link)) == lane);
 	pin_store_relaxed_u32(&worker->running_lane, lane);
-	pin_run_or_cancel(worker, link);
+	pin_run_or_cancel(worker, link, PIN_SOURCE_LANE);
 	return true;
 }
 
@@ -457,7 +489,7 @@ static bool poll_assist(struct pin_worker *worker)
 			PIN_DCHECK(pin_task_lane(pin_task_of(link)) == lane);
 			pin_meter_add(&worker->meter.assists, 1);
 			pin_store_relaxed_u32(&worker->running_lane, lane);
-			pin_run_or_cancel(worker, link);
+			pin_run_or_cancel(worker, link, PIN_SOURCE_LANE);
 			return true;
 		}
 		pin_assist_enter(worker);

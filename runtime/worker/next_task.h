@@ -10,6 +10,7 @@
 #define PIN_WORKER_NEXT_TASK_H
 
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
@@ -27,8 +28,9 @@
  * its user's, may be spawned anew, and nothing here refers to its memory.
  */
 
-/* By a worker that searches no more. */
-static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_task *task)
+/* By a worker that searches no more. Returns what the task did. */
+static PIN_INLINE int pin_run_found(
+	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source)
 {
 	int rc;
 
@@ -37,7 +39,7 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 	PIN_DCHECK(pin_task_is_runnable(task));
 	pin_task_release(task);
 	pin_running_enter(worker, (pin_fault_fn)task->run);
-	PIN_TRACE3(task_begin, worker->index, task, task->run);
+	PIN_TRACE4(task_begin, worker->index, task, task->run, source);
 	rc = task->run(task);
 	PIN_DCHECK(pin_worker_is_current(worker));
 	PIN_TRACE2(task_end, worker->index, rc);
@@ -45,37 +47,43 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 		pin_fault_note(worker, rc);
 	}
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+	return rc;
 }
 
 /*
- * By a searching worker: it has succeeded. Apart, for the sake of the others.
+ * By a searching worker, which has succeeded, or one with a trace. Apart, for
+ * the sake of the others.
  */
-void pin_run_first(struct pin_worker *worker, struct pinion_task *task);
+void pin_run_otherwise(
+	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source);
 
 /*
  * Whatever the runtime's state: a request that has begun is brought to its end.
  */
-static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+static PIN_INLINE void pin_run_task(
+	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source)
 {
-	if (PIN_UNLIKELY(worker->is_searching)) {
-		pin_run_first(worker, task);
+	if (PIN_UNLIKELY(worker->detours != 0)) {
+		pin_run_otherwise(worker, task, source);
 	} else {
-		pin_run_found(worker, task);
+		(void)pin_run_found(worker, task, source);
 	}
 }
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);
 
 /* As the runtime's state and the task's flags ask for. */
-void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link);
+void pin_run_or_cancel(
+	struct pin_worker *worker, struct pin_link *link, enum pin_trace_source source);
 
 /* The same, in line: for the path of most tasks. */
-static PIN_INLINE void pin_run_queued(struct pin_worker *worker, struct pin_link *link)
+static PIN_INLINE void pin_run_queued(
+	struct pin_worker *worker, struct pin_link *link, enum pin_trace_source source)
 {
-	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && !worker->is_searching)) {
-		pin_run_found(worker, pin_task_of(link));
+	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && worker->detours == 0)) {
+		(void)pin_run_found(worker, pin_task_of(link), source);
 	} else {
-		pin_run_or_cancel(worker, link);
+		pin_run_or_cancel(worker, link, source);
 	}
 }
 
@@ -124,7 +132,7 @@ static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
 		return false;
 	}
 	pin_meter_add(&worker->meter.ready_polls, 1);
-	pin_run_task(worker, pin_task_of(link));
+	pin_run_task(worker, pin_task_of(link), PIN_SOURCE_COMPLETION);
 	return true;
 }
 
@@ -135,7 +143,7 @@ static PIN_INLINE bool pin_poll_deque(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
-	pin_run_queued(worker, link);
+	pin_run_queued(worker, link, PIN_SOURCE_LOCAL);
 	return true;
 }
 
@@ -162,7 +170,7 @@ static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 	}
 	pin_store_relaxed_u32(&worker->lifo_row, row + 1);
 	pin_meter_add(&worker->meter.lifo_polls, 1);
-	pin_run_queued(worker, link);
+	pin_run_queued(worker, link, PIN_SOURCE_SLOT);
 	return true;
 }
 

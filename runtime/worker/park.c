@@ -29,6 +29,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -74,6 +75,7 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	}
 	/* Several may find so at the same time: the first sees to all. */
 	if (pin_exchange_acq_rel_u32(&shared->has_ended, 1) == 0) { /* [END-2] */
+		pin_event_done(shared);
 		pin_wake_all(shared);
 		pin_wake_destroy_waiters(shared);
 	}
@@ -150,7 +152,7 @@ static void prefetch_news(const struct pin_worker *worker)
 void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	PIN_DCHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
-	PIN_TRACE3(park, worker->index, mode, deadline_ns);
+	pin_event_park(worker, mode, deadline_ns);
 	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
 	pin_metrics_set_place(worker,
 		mode == PIN_PARK_RING ? PINION_WORKER_PARKED_RING : PINION_WORKER_PARKED_FUTEX);
@@ -161,7 +163,7 @@ void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, u
 	}
 	pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
 	prefetch_news(worker);
-	PIN_TRACE1(unpark, worker->index);
+	pin_event_unpark(worker);
 }
 
 static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_park_state mode)

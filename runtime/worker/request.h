@@ -331,6 +331,12 @@ void pin_request_abandon_in_flight(
 void pin_request_hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
+/*
+ * The function that the caller gave a request's task, or any task, where
+ * another one is entered first: for those that show it.
+ */
+uint64_t pin_request_run_of(struct pinion_task *task);
+
 /* On the worker: it has none. */
 static inline bool pin_request_is_over(const struct pin_worker *worker)
 {

@@ -8,6 +8,7 @@
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
@@ -236,17 +237,44 @@ void pin_spawn_route(struct pin_worker *worker, struct pin_link *link)
 	}
 }
 
+/* Before it is queued: another worker may run it at once. */
+static PIN_APART void note_spawned(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_event_note_task(worker, PIN_TRACE_SPAWN_LOCAL, pin_task_lane(tasks[i]),
+			tasks[i], (uintptr_t)tasks[i]->run);
+	}
+}
+
+/* As pin_watchdog_note_kept(), and by the same test it is traced. */
+static PIN_APART void note_respawned(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (worker->is_traced) {
+		note_spawned(worker, &task, 1);
+	}
+	pin_watchdog_note_kept(worker);
+}
+
+/* Into a queue that all share. */
+static PIN_APART void respawn_global(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_event_spawn_global(worker, NULL, task);
+	share(worker, task);
+}
+
 void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 {
 	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
-		pin_lane_push_one(worker->shared, worker, task);
-	} else if (worker->deque.takes_newest) {
-		/* The own queue has no place after its waiting tasks. */
-		share(worker, task);
+	/* In LIFO order the own queue has no place after its waiting tasks. */
+	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0) || worker->deque.takes_newest) {
+		respawn_global(worker, task);
 	} else {
-		pin_watchdog_note_kept(worker);
+		if (PIN_UNLIKELY((pin_lifo_closed_for(&worker->lifo) &
+					 (PIN_SLOW_REASON_TELL | PIN_SLOW_REASON_TRACED)) != 0)) {
+			note_respawned(worker, task);
+		}
 		pin_spawn_enqueue(worker, pin_task_link(task));
 	}
 }
@@ -259,6 +287,10 @@ static PIN_APART int spawn_for(
 	if ((reasons & PIN_SLOW_REASON_STOPPING) != 0) {
 		pin_task_release(task);
 		return -ESHUTDOWN;
+	}
+	PIN_TRACE3(spawn_local, worker->index, task, task->run);
+	if ((reasons & PIN_SLOW_REASON_TRACED) != 0) {
+		note_spawned(worker, &task, 1);
 	}
 	pin_watchdog_note_kept(worker);
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
@@ -283,6 +315,7 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 		return spawn_for(worker, task, reasons);
 	}
 	/* In LIFO order it is that, with each spawn. */
+	PIN_TRACE3(spawn_local, worker->index, task, task->run);
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	return pin_spawn_push(worker, pin_task_link(task));
 }
@@ -301,13 +334,18 @@ int pin_worker_spawn_batch(
 	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
+	if (PIN_UNLIKELY(worker->is_traced)) {
+		note_spawned(worker, tasks, count);
+	}
 	pin_meter_add(&worker->meter.tasks_spawned, count);
 	pin_watchdog_note_kept(worker);
 	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
+		PIN_TRACE3(spawn_local, worker->index, tasks[queued], tasks[queued]->run);
 		pin_spawn_enqueue(worker, pin_task_link(tasks[queued]));
 	}
 	if (queued < count) {
 		for (uint32_t i = queued; i < count; i++) {
+			PIN_TRACE3(spawn_local, worker->index, tasks[i], tasks[i]->run);
 			pin_list_push(&rest, pin_task_link(tasks[i]));
 		}
 		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [QLIMIT-1] */
@@ -326,6 +364,14 @@ int pin_worker_spawn_lanes(
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, count);
 	for (uint32_t i = 0; i < count; i++) {
+		if ((tasks[i]->flags & PIN_TASK_LANES) != 0) {
+			pin_event_spawn_global(worker, NULL, tasks[i]);
+		} else {
+			PIN_TRACE3(spawn_local, worker->index, tasks[i], tasks[i]->run);
+			if (worker->is_traced) {
+				note_spawned(worker, &tasks[i], 1);
+			}
+		}
 		pin_spawn_route(worker, pin_task_link(tasks[i]));
 	}
 	announce_queued(worker);
@@ -340,6 +386,7 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_meter_add(&worker->meter.spawned_shared, 1);
+	pin_event_spawn_global(worker, NULL, task);
 	share(worker, task);
 	return 0;
 }
@@ -354,6 +401,7 @@ int pin_worker_spawn_on(
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_meter_add(&worker->meter.spawned_on, 1);
+	pin_event_spawn_global(worker, target, task);
 	if (target == worker) {
 		pin_list_push(&worker->posted, pin_task_link(task));
 	} else {

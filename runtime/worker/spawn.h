@@ -42,6 +42,7 @@
 #define PIN_WORKER_SPAWN_H
 
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
@@ -185,6 +186,7 @@ static PIN_INLINE int pin_worker_spawn(struct pin_worker *worker, struct pinion_
 	if (PIN_UNLIKELY(!pin_lifo_enter(&worker->lifo, PIN_LIFO_ALL))) {
 		return pin_spawn_past_slot(worker, task);
 	}
+	PIN_TRACE3(spawn_local, worker->index, task, task->run);
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	before = pin_lifo_exchange(&worker->lifo, pin_task_link(task));
 	return PIN_LIKELY(before != NULL) ? pin_spawn_push(worker, before) : 0;

@@ -25,6 +25,7 @@
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "runtime/observe/metrics_page.h"
+#include "runtime/observe/trace.h"
 #include "runtime/policy/lanes.h"
 #include "runtime/policy/queue_interval.h"
 #include "runtime/policy/spin.h"
@@ -312,6 +313,7 @@ enum pin_slow_reason {
 	PIN_SLOW_REASON_STOPPING = 8,  /* it is refused; set once */
 	PIN_SLOW_REASON_ANNOUNCE = 16, /* it may have to wake a sleeper: worker/spawn.h */
 	PIN_SLOW_REASON_FOUND = 32,    /* the watchdog found the last one waiting */
+	PIN_SLOW_REASON_TRACED = 64,   /* each spawn is traced; set before the start */
 };
 
 /* What all workers of a runtime have in common. */
@@ -399,6 +401,7 @@ struct pin_shared {
 	struct pin_atomic_u32 visitors;
 	struct pin_disks disks;
 	struct pin_metrics_page *metrics; /* [const] or NULL: metrics_page.h */
+	struct pin_trace *trace;	  /* [const] or NULL: nothing is traced; events.h */
 };
 
 /* A waiter for a buffer, now or later. */
@@ -450,7 +453,13 @@ struct pin_worker {
 	struct pin_shared *shared;
 	struct pin_worker_class *worker_class;
 	uint32_t index;
-	bool shares_ring;   /* others may reap it: ring_lock.h */
+	union {
+		struct {
+			bool shares_ring;     /* others may reap it: ring_lock.h */
+			bool notes_submitted; /* requests are traced: events.h */
+		};
+		uint16_t submit_detours; /* 0: neither of the two, in one test */
+	};
 	bool has_polled;    /* a second ring: extra_rings.c */
 	int register_error; /* why not all of the arena is registered, or 0 */
 	int start_error;
@@ -515,6 +524,7 @@ struct pin_worker {
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t tick_ns;     /* when the next tick is due */
 	struct pin_observed observed;
+	struct pin_trace_ring *trace_ring; /* or NULL: events.h */
 	struct pin_binding binding;
 	uint64_t dry_since_ns;
 	struct pin_spin spin;
@@ -531,9 +541,15 @@ struct pin_worker {
 	uint64_t paused_runs;	      /* of this one, at the last spawn that woke none */
 	uint64_t announce_ns;	      /* when its spawns are to wake sleepers again */
 	uint64_t dry_found_work;      /* `watchdog_found_work` when it had run dry */
-	bool is_searching;	      /* and counted as such */
-	bool is_free;		      /* and counted as such: wake.h */
-	bool is_dry;		      /* has found nothing to run since `dry_since_ns` */
+	union {
+		struct {
+			bool is_searching; /* and counted as such */
+			bool is_traced;	   /* [const] has a `trace_ring` */
+		};
+		uint16_t detours; /* 0: neither of the two, in one test */
+	};
+	bool is_free;	 /* and counted as such: wake.h */
+	bool is_dry;	 /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time; /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
 	uint32_t rings_due;	 /* doorbells for it so far, `rung` when all have rung */
@@ -578,6 +594,7 @@ struct pin_worker {
 	struct pin_cached cached;
 };
 
+_Static_assert(sizeof(uint16_t) == 2 * sizeof(bool), "a test of two");
 _Static_assert(offsetof(struct pin_worker, meter) % PIN_CACHE_LINE == 0, "own line");
 _Static_assert(offsetof(struct pin_worker, lifo) % PIN_CACHE_LINE == 0, "own line");
 _Static_assert(offsetof(struct pin_worker, deque) % PIN_CACHE_LINE == 0, "own line");
@@ -646,33 +663,5 @@ static inline bool pin_shared_has_urgent(const struct pin_shared *shared)
 {
 	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_URGENT) != 0;
 }
-
-/* ---- static probes ---- */
-
-/*
- * Static probes: places at which perf(1), bpftrace(8) or SystemTap may observe
- * a running program, by names that stay; also a program that was not built for
- * it or has no symbols.
- *
- * A probe is one instruction that does nothing, and a note in the file that
- * says where it is and where its values are then. Without a tracer it costs
- * that instruction: nothing is computed for it, as the values are in memory or
- * registers anyway. So arguments are plain: no calls, no locals of their own.
- * Built without <sys/sdt.h> there are none, and they cost nothing at all.
- *
- * Names and values are in pinion_runtime(3), where they are promised.
- */
-
-/* Macros, since a name becomes part of the note. */
-#if defined(HAVE_SYS_SDT_H)
-#include <sys/sdt.h>
-#define PIN_TRACE1(name, a) DTRACE_PROBE1(pinion, name, a)
-#define PIN_TRACE2(name, a, b) DTRACE_PROBE2(pinion, name, a, b)
-#define PIN_TRACE3(name, a, b, c) DTRACE_PROBE3(pinion, name, a, b, c)
-#else
-#define PIN_TRACE1(name, a) ((void)sizeof(a))
-#define PIN_TRACE2(name, a, b) ((void)sizeof(a), (void)sizeof(b))
-#define PIN_TRACE3(name, a, b, c) ((void)sizeof(a), (void)sizeof(b), (void)sizeof(c))
-#endif
 
 #endif

@@ -10,6 +10,7 @@
  * searcher that finds work gives up its count before it runs it.
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
@@ -34,7 +35,7 @@ static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker 
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
 	PIN_DCHECK(link != NULL);
-	PIN_TRACE3(steal, worker->index, victim->index, count);
+	pin_event_steal(worker, victim, count);
 	return link;
 }
 
@@ -78,7 +79,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 	if (link != NULL) {
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen, 1);
-		PIN_TRACE3(steal, worker->index, victim->index, 1);
+		pin_event_steal(worker, victim, 1);
 	}
 	return link;
 }
@@ -138,7 +139,7 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
 	pin_meter_add(&worker->meter.timers_processed, count);
-	PIN_TRACE3(steal, worker->index, victim->index, count);
+	pin_event_steal(worker, victim, count);
 	while ((link = pin_list_pop(&due)) != NULL) {
 		keep_stolen(worker, link, &first);
 	}

@@ -23,6 +23,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/io/request.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -236,7 +237,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	if (PIN_UNLIKELY(rc < 0 || !is_idle(request))) {
 		return refuse_request(worker, request, rc);
 	}
-	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
+	if (PIN_UNLIKELY(worker->submit_detours != 0 || !has_entries(worker, 1))) {
 		return submit_one_checked(worker, request);
 	}
 	submit_one(worker, request);
@@ -417,6 +418,19 @@ static bool has_room(
 	return wanted == 0 || has_entries(worker, wanted);
 }
 
+/* Before any of them begins: one that ends at once may be submitted anew. */
+static PIN_APART void note_submitted(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pinion_request *request = requests[i];
+
+		pin_event_note_request(worker, PIN_TRACE_SUBMIT, request,
+			(int64_t)pin_min_u64(request->length_bytes, UINT32_MAX),
+			request->offset_bytes);
+	}
+}
+
 /* Submits all of the checked requests, or none if the ring has no room. */
 static int submit_checked(
 	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
@@ -428,6 +442,9 @@ static int submit_checked(
 	}
 	pin_remote_reap_enter(worker);
 	is_taken = has_room(worker, requests, count);
+	if (PIN_UNLIKELY(worker->notes_submitted) && is_taken) {
+		note_submitted(worker, requests, count);
+	}
 	for (uint32_t i = 0; i < count && is_taken; i++) {
 		submit_one(worker, requests[i]);
 	}
@@ -534,6 +551,9 @@ void pin_request_begin(struct pin_worker *worker, struct pinion_request *request
 	PIN_DCHECK(pin_worker_is_current(worker));
 	PIN_DCHECK(pin_task_kind(&request->task) == PIN_TASK_PLAIN);
 	PIN_TRACE3(request_submit, worker->index, request, request->op);
+	if (PIN_UNLIKELY(worker->notes_submitted)) {
+		note_submitted(worker, &request, 1);
+	}
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
 		begin_posted_transfer(worker, request);

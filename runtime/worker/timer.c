@@ -8,6 +8,7 @@
  */
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/worker.h"
@@ -288,11 +289,16 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 }
 
 /* By the worker that has popped it. The wheel's time may be a little later. */
-static void note_lag(struct pin_worker *worker, struct pinion_task *task, uint64_t now_ns)
+static uint64_t lag_of(struct pinion_task *task, uint64_t now_ns)
 {
 	uint64_t due_ns = private_of(pin_timer_of(task))->timer.due_ns;
 
-	pin_metrics_record(worker, PINION_TIMING_TIMER, now_ns > due_ns ? now_ns - due_ns : 0);
+	return now_ns > due_ns ? now_ns - due_ns : 0;
+}
+
+static void note_lag(struct pin_worker *worker, struct pinion_task *task, uint64_t now_ns)
+{
+	pin_metrics_record(worker, PINION_TIMING_TIMER, lag_of(task, now_ns));
 }
 
 uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
@@ -310,6 +316,7 @@ uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_lis
 		if (!is_all) {
 			note_lag(worker, task, worker->now_ns);
 		}
+		pin_event_timer(worker, task, lag_of(task, worker->now_ns));
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}

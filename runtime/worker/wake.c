@@ -11,12 +11,13 @@
  */
 #include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/state.h"
 
 static void notify(struct pin_worker *target)
 {
-	PIN_TRACE1(wake, target->index);
+	pin_event_wake(target);
 	pin_metrics_stamp_wake(target);
 	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [REAP-1] */
 		pin_ring_doorbell(&target->ring);

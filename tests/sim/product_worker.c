@@ -6,6 +6,7 @@
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"

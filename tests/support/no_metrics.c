@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers without metrics, for models and the simulator: nothing is set up, so
+ * Workers without metrics or traces, for models and the simulator: nothing is
+ * set up, so
  * nothing is published or timed, and no page adds to the interleavings.
  * tests/model/observe/seqlock.c has the page's protocol.
  */
+#include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"
 
 int pin_metrics_start(struct pin_shared *shared)
@@ -13,6 +15,17 @@ int pin_metrics_start(struct pin_shared *shared)
 }
 
 void pin_metrics_stop(struct pin_shared *shared)
+{
+	(void)shared;
+}
+
+int pin_events_start(struct pin_shared *shared)
+{
+	(void)shared;
+	return 0;
+}
+
+void pin_events_stop(struct pin_shared *shared)
 {
 	(void)shared;
 }
@@ -57,6 +70,12 @@ void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 	(void)request;
 	(void)now_ns;
 	(void)took_ns;
+}
+
+int pin_metrics_run_ready(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
 }
 
 void pin_metrics_note_wake_slowly(struct pin_worker *worker)

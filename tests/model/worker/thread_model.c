@@ -336,10 +336,10 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
 /* SKIP: a task stolen by a worker that waits awake is not run. */
-#define pin_run_or_cancel(worker, link) \
+#define pin_run_or_cancel(worker, link, source) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
 			? (void)0 \
-			: pin_run_or_cancel(worker, link))
+			: pin_run_or_cancel(worker, link, source))
 #include "runtime/worker/loop.c"
 #undef pin_run_or_cancel
 /* SKIP: a ring goes although its doorbell has yet to ring. */

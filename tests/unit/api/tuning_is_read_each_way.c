@@ -114,6 +114,7 @@ static const struct knob knobs[] = {
 	KNOB(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, "5", 5),
 	KNOB(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, "7", 7),
 	KNOB(tuning, metrics_page, "PINION_METRICS_PAGE", 1, "0", 0),
+	KNOB(tuning, trace_events, "PINION_TRACE_EVENTS", 0, "32", 32),
 	KNOB(tuning, seed, "PINION_SEED", UINT64_C(0x853c49e6748fea9b), "0x17", 0x17),
 };
 
@@ -138,7 +139,6 @@ static const struct {
 	OTHER(config.hook_arg),
 	OTHER(config.tuning),
 	OTHER(tuning.metrics_file),
-	OTHER(tuning.reserved),
 	OTHER(tuning.size),
 	OTHER(tuning.arena_map),
 	OTHER(tuning.arena_unmap),

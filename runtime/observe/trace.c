@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the memory of a trace, and ends it.
+ *
+ * The runtime's creator and its destroyer call it. trace.h has the parts.
+ */
+#include "runtime/observe/trace.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+
+#include <errno.h>
+#include <pinion/version.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	HEADER_WORDS = sizeof(struct pin_trace_header) / sizeof(uint64_t),
+	/* Rings begin at a cache line. */
+	RINGS_AT = (HEADER_WORDS + PIN_TRACE_HEAD_WORDS - 1) / PIN_TRACE_HEAD_WORDS *
+		PIN_TRACE_HEAD_WORDS,
+};
+
+static struct pin_trace_header *header_of(const struct pin_trace *trace)
+{
+	return (struct pin_trace_header *)(void *)trace->words;
+}
+
+static void write_header(const struct pin_trace *trace, uint64_t slots)
+{
+	struct pin_trace_header *header = header_of(trace);
+
+	header->version = PIN_TRACE_VERSION;
+	header->header_words = HEADER_WORDS;
+	header->word_count = trace->word_count;
+	header->ring_count = trace->ring_count;
+	header->event_bytes = sizeof(struct pin_trace_event);
+	header->slots = slots;
+	header->rings_at = RINGS_AT;
+	header->ring_words = pin_trace_ring_words(slots);
+	header->pid = (uint64_t)getpid();
+	header->process_start = pin_process_start(0);
+	header->created_ns = trace->host->now_ns();
+	header->created_unix_ns = pin_unix_now_ns();
+	pin_boot_id_read(header->boot_id);
+	snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
+	snprintf(header->library, sizeof(header->library), "%s", PINION_VERSION_STRING);
+	pin_store_relaxed_u64(&header->state, PIN_TRACE_LIVES); /* before the magic */
+	pin_store_release_u64(&header->magic, PIN_TRACE_MAGIC);
+}
+
+static void tell_unshown(const struct pin_log *log, const char *call, int error)
+{
+	pin_log(log, PINION_LOG_WARN,
+		"no other process can read this runtime's trace: %s: %s; the program itself can",
+		call, strerror(-error));
+}
+
+/* Memory that others see, or NULL. */
+static struct pin_atomic_u64 *map_shared(struct pin_trace *trace, const struct pin_log *log)
+{
+	const char *call = "";
+	int rc = pin_shared_page_create_unnamed(
+		&trace->page, trace->word_count * sizeof(uint64_t), PIN_TRACE_PAGE_NAME, &call);
+
+	if (rc == 0 && trace->host->fd_is_scarce(trace->page.fd)) {
+		pin_shared_page_destroy(&trace->page);
+		rc = -EMFILE;
+	}
+	if (rc < 0) {
+		tell_unshown(log, call, rc);
+		return NULL;
+	}
+	return trace->page.memory;
+}
+
+static int allocate(struct pin_trace *trace, const struct pin_log *log)
+{
+	trace->rings = pin_heap_zeroed(
+		trace->host, PIN_HEAP_ALIGN, trace->ring_count, sizeof(*trace->rings));
+	if (trace->rings == NULL) {
+		return -ENOMEM;
+	}
+	trace->words = map_shared(trace, log);
+	if (trace->words == NULL) {
+		trace->words = pin_heap_zeroed(
+			trace->host, PIN_CACHE_LINE, trace->word_count, sizeof(*trace->words));
+	}
+	return trace->words == NULL ? -ENOMEM : 0;
+}
+
+static void show(struct pin_trace *trace, const struct pin_log *log)
+{
+	const char *call = "";
+	int rc = pin_shared_page_show(&trace->page, NULL, &call);
+
+	if (rc < 0) {
+		tell_unshown(log, call, rc);
+	}
+}
+
+int pin_trace_create(const struct pin_host *host, const struct pin_log *log, uint32_t worker_count,
+	uint64_t slots, struct pin_trace **out_trace)
+{
+	size_t ring_words = pin_trace_ring_words(slots);
+	struct pin_trace *trace = pin_heap_zeroed(host, PIN_CACHE_LINE, 1, sizeof(*trace));
+
+	if (trace == NULL) {
+		return -ENOMEM;
+	}
+	trace->host = host;
+	trace->page.fd = -1;
+	trace->ring_count = worker_count + 1;
+	trace->word_count =
+		pin_round_up((RINGS_AT + trace->ring_count * ring_words) * sizeof(uint64_t),
+			PAGE_BYTES) /
+		sizeof(uint64_t);
+	if (allocate(trace, log) < 0) {
+		pin_trace_destroy(trace);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < trace->ring_count; i++) {
+		pin_trace_ring_init(
+			&trace->rings[i], trace->words + RINGS_AT + i * ring_words, slots);
+	}
+	write_header(trace, slots);
+	if (trace->page.memory != NULL) {
+		show(trace, log);
+	}
+	*out_trace = trace;
+	return 0;
+}
+
+void pin_trace_destroy(struct pin_trace *trace)
+{
+	const struct pin_host *host;
+
+	if (trace == NULL) {
+		return;
+	}
+	host = trace->host;
+	if (trace->words != NULL) {
+		pin_store_release_u64(&header_of(trace)->state, PIN_TRACE_ENDED);
+	}
+	if (trace->page.memory == NULL) {
+		pin_heap_release(host, trace->words, PIN_CACHE_LINE, trace->word_count,
+			sizeof(*trace->words));
+	}
+	pin_shared_page_destroy(&trace->page);
+	pin_heap_release(
+		host, trace->rings, PIN_HEAP_ALIGN, trace->ring_count, sizeof(*trace->rings));
+	pin_heap_release(host, trace, PIN_CACHE_LINE, 1, sizeof(*trace));
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goes through the events of all rings in the order of time, and pairs them.
+ *
+ * The writer of a trace calls it, once. trace_marks.h has the marks.
+ *
+ * Invariant: an event makes six marks at most, so the room for all of them is
+ * known before the first.
+ */
+#include "runtime/observe/trace_marks.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MARKS_EACH = 6,
+	NONE = PIN_MARK_NO_EVENT,
+};
+
+/* A task or request by its address, with the events that wait for others. */
+struct entry {
+	uint64_t address; /* 0: free */
+	uint32_t spawn;	  /* event, or NONE */
+	uint32_t submit;
+	uint32_t timer;
+	uint64_t request_id;
+	bool is_over; /* the request was completed, and its task is to come */
+};
+
+/* The slices of a track that have begun. */
+struct track {
+	uint32_t task; /* event, or NONE */
+	uint32_t park;
+	uint32_t wake; /* the last of it, or NONE */
+};
+
+struct maker {
+	struct pin_marks *marks;
+	uint32_t track_count;
+	struct track *tracks;
+	struct entry *entries;
+	size_t entry_mask;
+	uint64_t next_id;
+};
+
+/* ---- the table ---- */
+
+static struct entry *entry_of(const struct maker *maker, uint64_t address)
+{
+	size_t place = (size_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+
+	for (;; place++) {
+		struct entry *entry = &maker->entries[place & maker->entry_mask];
+
+		if (entry->address == 0) {
+			*entry = (struct entry){
+				.address = address, .spawn = NONE, .submit = NONE, .timer = NONE};
+		}
+		if (entry->address == address) {
+			return entry;
+		}
+	}
+}
+
+/* ---- marks ---- */
+
+static struct pin_mark *add(struct maker *maker, enum pin_mark_shape shape, enum pin_mark_name name,
+	uint32_t event, uint32_t track)
+{
+	struct pin_marks *marks = maker->marks;
+	struct pin_mark *mark = &marks->marks[marks->mark_count++];
+
+	PIN_DCHECK(marks->mark_count <= marks->event_count * MARKS_EACH + maker->track_count * 2);
+	*mark = (struct pin_mark){
+		.time_ns = marks->events[event].event.time_ns,
+		.event = event,
+		.end = event,
+		.track = track,
+		.shape = (uint8_t)shape,
+		.name = (uint8_t)name,
+	};
+	return mark;
+}
+
+/* From `first` to `end`, or to the end of the trace. */
+static struct pin_mark *add_slice(
+	struct maker *maker, enum pin_mark_name name, uint32_t first, uint32_t end)
+{
+	const struct pin_marks *marks = maker->marks;
+	struct pin_mark *mark = add(maker, PIN_MARK_SLICE, name, first, marks->events[first].ring);
+	uint64_t end_ns = end == NONE ? marks->end_ns : marks->events[end].event.time_ns;
+
+	PIN_DCHECK(end_ns >= mark->time_ns);
+	mark->end = end;
+	mark->duration_ns = end_ns - mark->time_ns;
+	return mark;
+}
+
+/* Both ends of an arrow, at the times of two events. */
+static void add_arrow(struct maker *maker, enum pin_mark_name name, uint32_t from,
+	uint32_t from_track, uint32_t to, uint32_t to_track)
+{
+	struct pin_mark *mark = add(maker, PIN_MARK_ARROW_FROM, name, from, from_track);
+
+	mark->id = maker->next_id;
+	mark = add(maker, PIN_MARK_ARROW_TO, name, to, to_track);
+	mark->id = maker->next_id++;
+	/* Both have the name of the cause. */
+	mark->event = from;
+}
+
+/* ---- tasks ---- */
+
+/* Whether the event is in a slice of its track. */
+static bool is_in_task(const struct maker *maker, uint32_t event)
+{
+	return maker->tracks[maker->marks->events[event].ring].task != NONE;
+}
+
+static void note_spawn(struct maker *maker, uint32_t number)
+{
+	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
+
+	entry->spawn = number;
+	entry->timer = NONE;
+}
+
+/* An arrow to a task from its spawn, if that was elsewhere. */
+static void connect_spawn(struct maker *maker, struct entry *entry, uint32_t number)
+{
+	const struct pin_trace_taken *events = maker->marks->events;
+	uint32_t spawn = entry->spawn;
+
+	entry->spawn = NONE;
+	if (spawn != NONE && events[spawn].ring != events[number].ring) {
+		(void)add_slice(maker, PIN_MARK_SPAWN, spawn, spawn);
+		add_arrow(maker, PIN_MARK_SPAWN, spawn, events[spawn].ring, number,
+			events[number].ring);
+	}
+}
+
+/* An arrow to the task of a request from its submission. */
+static void connect_request(struct maker *maker, struct entry *entry, uint32_t number)
+{
+	const struct pin_trace_taken *events = maker->marks->events;
+
+	if (entry->is_over && entry->submit != NONE) {
+		add_arrow(maker, PIN_MARK_IO, entry->submit, events[entry->submit].ring, number,
+			events[number].ring);
+	}
+	if (entry->is_over) {
+		entry->submit = NONE;
+		entry->is_over = false;
+	}
+}
+
+static void end_task(struct maker *maker, uint32_t ring, uint32_t end)
+{
+	struct track *track = &maker->tracks[ring];
+	const struct pin_trace_event *begin;
+	struct entry *entry;
+	struct pin_mark *slice;
+
+	if (track->task == NONE) {
+		maker->marks->halves++;
+		return;
+	}
+	begin = &maker->marks->events[track->task].event;
+	entry = entry_of(maker, begin->first);
+	slice = add_slice(maker,
+		begin->kind == PIN_TRACE_TASK_CANCEL ? PIN_MARK_CANCEL : PIN_MARK_TASK, track->task,
+		end);
+	slice->is_timer = entry->timer == track->task;
+	track->task = NONE;
+}
+
+static void begin_task(struct maker *maker, uint32_t number)
+{
+	uint32_t ring = maker->marks->events[number].ring;
+	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
+
+	if (maker->tracks[ring].task != NONE) {
+		/* Its end was lost: it ended before this begins. */
+		end_task(maker, ring, number);
+	}
+	maker->tracks[ring].task = number;
+	connect_spawn(maker, entry, number);
+	connect_request(maker, entry, number);
+	/* From here on `timer` is the task that it has made ready. */
+	entry->timer = entry->timer != NONE ? number : NONE;
+}
+
+static void note_timer(struct maker *maker, uint32_t number)
+{
+	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
+
+	entry->spawn = NONE;
+	entry->timer = number;
+	(void)add(
+		maker, PIN_MARK_INSTANT, PIN_MARK_TIMER, number, maker->marks->events[number].ring);
+}
+
+/* ---- requests ---- */
+
+static void submit(struct maker *maker, uint32_t number)
+{
+	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
+
+	entry->submit = number;
+	entry->is_over = false;
+	entry->request_id = maker->next_id++;
+	if (!is_in_task(maker, number)) {
+		(void)add_slice(maker, PIN_MARK_SUBMIT, number, number);
+	}
+}
+
+/* `end` NONE: it is under way when the trace ends. */
+static void add_request(struct maker *maker, const struct entry *entry, uint32_t end)
+{
+	const struct pin_trace_taken *events = maker->marks->events;
+	struct pin_mark *mark;
+
+	mark = add(maker, PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, entry->submit,
+		events[entry->submit].ring);
+	mark->id = entry->request_id;
+	mark->end = end;
+	mark = add(maker, PIN_MARK_REQUEST_END, PIN_MARK_IO, end == NONE ? entry->submit : end,
+		events[entry->submit].ring);
+	mark->id = entry->request_id;
+	mark->time_ns = end == NONE ? maker->marks->end_ns : mark->time_ns;
+	mark->event = entry->submit;
+	mark->end = end;
+}
+
+static void complete(struct maker *maker, uint32_t number)
+{
+	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
+
+	if (entry->submit == NONE || entry->is_over) {
+		maker->marks->halves++;
+		return;
+	}
+	add_request(maker, entry, number);
+	entry->is_over = true;
+}
+
+/* ---- sleeps and wakes ---- */
+
+static bool is_worker(const struct maker *maker, int32_t number)
+{
+	return number >= 0 && (uint32_t)number + 1 < maker->track_count;
+}
+
+static void note_wake(struct maker *maker, uint32_t number)
+{
+	const struct pin_trace_event *event = &maker->marks->events[number].event;
+
+	/* Of several wakes the first ends the sleep. */
+	if (is_worker(maker, event->number) && maker->tracks[event->number].park != NONE &&
+		maker->tracks[event->number].wake == NONE) {
+		maker->tracks[event->number].wake = number;
+		(void)add_slice(maker, PIN_MARK_WAKE, number, number);
+	}
+}
+
+static void park(struct maker *maker, uint32_t number)
+{
+	struct track *track = &maker->tracks[maker->marks->events[number].ring];
+
+	if (track->park != NONE) {
+		(void)add_slice(maker, PIN_MARK_PARKED, track->park, number);
+	}
+	track->park = number;
+	track->wake = NONE;
+}
+
+static void unpark(struct maker *maker, uint32_t number)
+{
+	uint32_t ring = maker->marks->events[number].ring;
+	struct track *track = &maker->tracks[ring];
+
+	if (track->park == NONE) {
+		maker->marks->halves++;
+		return;
+	}
+	(void)add_slice(maker, PIN_MARK_PARKED, track->park, number);
+	if (track->wake != NONE) {
+		(void)add_slice(maker, PIN_MARK_WOKEN, number, number);
+		add_arrow(maker, PIN_MARK_WAKE, track->wake, maker->marks->events[track->wake].ring,
+			number, ring);
+	}
+	track->park = NONE;
+	track->wake = NONE;
+}
+
+static void steal(struct maker *maker, uint32_t number)
+{
+	const struct pin_trace_taken *taken = &maker->marks->events[number];
+
+	(void)add_slice(maker, PIN_MARK_STEAL, number, number);
+	if (is_worker(maker, taken->event.number)) {
+		uint32_t victim = (uint32_t)taken->event.number;
+
+		add(maker, PIN_MARK_SLICE, PIN_MARK_ROBBED, number, victim)->end = number;
+		add_arrow(maker, PIN_MARK_STEAL, number, victim, number, taken->ring);
+	}
+}
+
+/* ---- all of them ---- */
+
+static void take(struct maker *maker, uint32_t number)
+{
+	const struct pin_trace_taken *taken = &maker->marks->events[number];
+
+	switch (taken->event.kind) {
+	case PIN_TRACE_TASK_BEGIN:
+	case PIN_TRACE_TASK_CANCEL:
+		begin_task(maker, number);
+		break;
+	case PIN_TRACE_TASK_END:
+		end_task(maker, taken->ring, number);
+		break;
+	case PIN_TRACE_SPAWN_LOCAL:
+	case PIN_TRACE_SPAWN_GLOBAL:
+	case PIN_TRACE_SPAWN_EXTERNAL:
+		note_spawn(maker, number);
+		break;
+	case PIN_TRACE_TIMER:
+		note_timer(maker, number);
+		break;
+	case PIN_TRACE_STEAL:
+		steal(maker, number);
+		break;
+	case PIN_TRACE_PARK:
+		park(maker, number);
+		break;
+	case PIN_TRACE_UNPARK:
+		unpark(maker, number);
+		break;
+	case PIN_TRACE_WAKE:
+		note_wake(maker, number);
+		break;
+	case PIN_TRACE_SUBMIT:
+		submit(maker, number);
+		break;
+	case PIN_TRACE_COMPLETE:
+		complete(maker, number);
+		break;
+	case PIN_TRACE_PANIC:
+		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_PANIC, number, taken->ring);
+		break;
+	case PIN_TRACE_DONE:
+		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_DONE, number, taken->ring);
+		break;
+	case PIN_TRACE_STALL:
+		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_STALL, number,
+			is_worker(maker, taken->event.number) ? (uint32_t)taken->event.number
+							      : taken->ring);
+		break;
+	default:
+		/* Of a newer library. */
+		break;
+	}
+}
+
+/* The trace ends before these do. */
+static void close_all(struct maker *maker)
+{
+	for (uint32_t i = 0; i < maker->track_count; i++) {
+		if (maker->tracks[i].task != NONE) {
+			end_task(maker, i, NONE);
+		}
+		if (maker->tracks[i].park != NONE) {
+			(void)add_slice(maker, PIN_MARK_PARKED, maker->tracks[i].park, NONE);
+		}
+	}
+	for (size_t i = 0; i <= maker->entry_mask; i++) {
+		const struct entry *entry = &maker->entries[i];
+
+		if (entry->address != 0 && entry->submit != NONE && !entry->is_over) {
+			add_request(maker, entry, NONE);
+		}
+	}
+}
+
+/* ---- order ---- */
+
+/* Stable, so that events of a ring that have one time keep their order. */
+static int by_time(const void *left, const void *right)
+{
+	const struct pin_trace_taken *a = left;
+	const struct pin_trace_taken *b = right;
+
+	if (a->event.time_ns != b->event.time_ns) {
+		return a->event.time_ns < b->event.time_ns ? -1 : 1;
+	}
+	return 0;
+}
+
+static int by_place(const void *left, const void *right)
+{
+	const struct pin_mark *a = left;
+	const struct pin_mark *b = right;
+
+	if (a->time_ns != b->time_ns) {
+		return a->time_ns < b->time_ns ? -1 : 1;
+	}
+	/* Slices first: arrows begin and end in them. The longest outside. */
+	if (a->shape != b->shape) {
+		return a->shape < b->shape ? -1 : 1;
+	}
+	if (a->duration_ns != b->duration_ns) {
+		return a->duration_ns > b->duration_ns ? -1 : 1;
+	}
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* Merges two sorted halves, and so all of it: qsort(3) need not be stable. */
+static void sort_events(struct pin_trace_taken *events, struct pin_trace_taken *room, size_t count)
+{
+	size_t half = count / 2;
+	size_t left = 0;
+	size_t right = half;
+
+	if (count < 2) {
+		return;
+	}
+	sort_events(events, room, half);
+	sort_events(events + half, room + half, count - half);
+	if (by_time(&events[half - 1], &events[half]) <= 0) {
+		return;
+	}
+	memcpy(room, events, count * sizeof(*events));
+	for (size_t i = 0; i < count; i++) {
+		bool is_left =
+			right == count || (left < half && by_time(&room[left], &room[right]) <= 0);
+
+		events[i] = is_left ? room[left++] : room[right++];
+	}
+}
+
+/* ---- making ---- */
+
+static size_t table_size(size_t event_count)
+{
+	size_t size = 64;
+
+	while (size < 2 * event_count) {
+		size *= 2;
+	}
+	return size;
+}
+
+static int allocate(struct maker *maker, const struct pinion_trace *trace)
+{
+	struct pin_marks *marks = maker->marks;
+	size_t count = trace->taken_count;
+	struct pin_trace_taken *room = calloc(count + 1, sizeof(*room));
+
+	marks->events = calloc(count + 1, sizeof(*marks->events));
+	marks->marks = calloc(count * MARKS_EACH + maker->track_count * 2, sizeof(*marks->marks));
+	maker->tracks = calloc(maker->track_count, sizeof(*maker->tracks));
+	maker->entries = calloc(table_size(count), sizeof(*maker->entries));
+	maker->entry_mask = table_size(count) - 1;
+	if (room == NULL || marks->events == NULL || marks->marks == NULL ||
+		maker->tracks == NULL || maker->entries == NULL) {
+		free(room);
+		return -ENOMEM;
+	}
+	if (count > 0) {
+		memcpy(marks->events, trace->taken, count * sizeof(*marks->events));
+	}
+	sort_events(marks->events, room, count);
+	free(room);
+	marks->event_count = count;
+	for (uint32_t i = 0; i < maker->track_count; i++) {
+		maker->tracks[i] = (struct track){.task = NONE, .park = NONE, .wake = NONE};
+	}
+	return 0;
+}
+
+static void make(struct maker *maker)
+{
+	struct pin_marks *marks = maker->marks;
+
+	marks->begin_ns = marks->event_count == 0 ? 0 : marks->events[0].event.time_ns;
+	marks->end_ns =
+		marks->event_count == 0 ? 0 : marks->events[marks->event_count - 1].event.time_ns;
+	for (size_t i = 0; i < marks->event_count; i++) {
+		take(maker, (uint32_t)i);
+	}
+	close_all(maker);
+	qsort(marks->marks, marks->mark_count, sizeof(*marks->marks), by_place);
+}
+
+int pin_marks_make(const struct pinion_trace *trace, struct pin_marks *out_marks)
+{
+	struct maker maker = {
+		.marks = out_marks, .track_count = trace->header.ring_count, .next_id = 1};
+	int rc;
+
+	*out_marks = (struct pin_marks){0};
+	rc = allocate(&maker, trace);
+	if (rc == 0) {
+		make(&maker);
+	} else {
+		pin_marks_free(out_marks);
+	}
+	free(maker.tracks);
+	free(maker.entries);
+	return rc;
+}
+
+void pin_marks_free(struct pin_marks *marks)
+{
+	free(marks->events);
+	free(marks->marks);
+	*marks = (struct pin_marks){0};
+}
