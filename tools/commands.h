@@ -13,5 +13,6 @@ extern const struct command doctor_command;
 extern const struct command scan_command;
 extern const struct command sum_command;
 extern const struct command top_command;
+extern const struct command trace_command;
 
 #endif

@@ -26,6 +26,7 @@ static const struct command *const commands[] = {
 	&bench_command,
 	&doctor_command,
 	&top_command,
+	&trace_command,
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 

@@ -7,6 +7,7 @@
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/tracing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -129,6 +130,21 @@ bool scanning_parse_limit(struct scanning_options *options, const char *name, co
 		return true;
 	}
 	return limits_set(&options->limits, name, value);
+}
+
+bool scanning_parse_trace(struct scanning_options *options, const char *value)
+{
+	options->trace_file = value;
+	if (options->tuning.trace_events == 0) {
+		options->tuning.trace_events = TRACING_EVENTS_STANDARD;
+	}
+	return tracing_check(value);
+}
+
+bool scanning_save_trace(
+	const struct scanning_options *options, const struct pinion_runtime *runtime)
+{
+	return options->trace_file == NULL || tracing_save(options->trace_file, runtime);
 }
 
 bool scanning_lists_stdin(const struct scanning_options *options)

@@ -24,6 +24,7 @@ struct scanning_options {
 	uint32_t window_bytes; /* --window, 0: what fits the buffers */
 	struct limits limits;
 	const char *limits_file; /* NULL: none */
+	const char *trace_file;	 /* NULL: none */
 	struct pinion_config runtime;
 	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;
@@ -43,6 +44,10 @@ struct scanning_options {
 	0, "file-timeout", "SECONDS", "give a file up after SECONDS without a byte; default: 60", \
 		"It fails by name, and the others are read. So does one whose holes take " \
 		"that long, or a file of /proc and its like. 0: no limit."
+#define SCANNING_SPEC_TRACE \
+	0, "trace", "FILE", "write a picture of the run to FILE, for ui.perfetto.dev", \
+		"JSON of the last 65536 events of each worker; PINION_TRACE_EVENTS=N: of N, a " \
+		"power of two. FILE is replaced when the new one is whole."
 #define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
 
 /* Defaults, then the environment. False: that is bad, which is reported. */
@@ -60,6 +65,12 @@ bool scanning_parse_file_timeout(struct scanning_options *options, const char *v
 bool scanning_parse_list(struct scanning_options *options, const char *value);
 /* The file of limits, or one of limits.h by the name of its option. */
 bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value);
+
+bool scanning_parse_trace(struct scanning_options *options, const char *value);
+
+/* Writes the file of --trace, if there is one. False: reported. */
+bool scanning_save_trace(
+	const struct scanning_options *options, const struct pinion_runtime *runtime);
 
 /* Whether one of the lists is standard input. */
 bool scanning_lists_stdin(const struct scanning_options *options);

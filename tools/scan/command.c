@@ -37,6 +37,7 @@ enum scan_option {
 	OPTION_LATENCY_TARGET,
 	OPTION_LIMITS_FILE,
 	OPTION_STATS,
+	OPTION_TRACE,
 	OPTION_PRINT_PATTERNS,
 	OPTION_MAX_FINDINGS,
 	OPTION_MAX_RULES,
@@ -75,6 +76,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
+	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
 	[OPTION_MAX_FINDINGS] = {0, "max-findings-per-file", "N",
@@ -183,6 +185,8 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_LATENCY_TARGET:
 	case OPTION_LIMITS_FILE:
 		return scanning_parse_limit(&options->scanning, scan_specs[option].name, value);
+	case OPTION_TRACE:
+		return scanning_parse_trace(&options->scanning, value);
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;

@@ -543,6 +543,7 @@ static int end(struct scan_job *job, double seconds)
 	uint64_t finding_count = count_findings(job);
 	bool is_written = output_finish();
 
+	is_written &= scanning_save_trace(&job->options->scanning, job->runtime);
 	if (!is_library_sound(job)) {
 		report_line("%s", job->test.reason);
 		return EXIT_STATUS_TROUBLE;

@@ -46,6 +46,7 @@ enum sum_option {
 	OPTION_LATENCY_TARGET,
 	OPTION_LIMITS_FILE,
 	OPTION_STATS,
+	OPTION_TRACE,
 	OPTION_COUNT,
 };
 
@@ -87,6 +88,7 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
+	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 };
 
 static bool parse_algorithm(struct sum_options *options, const char *name)
@@ -176,6 +178,8 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_LATENCY_TARGET:
 	case OPTION_LIMITS_FILE:
 		return scanning_parse_limit(&options->scanning, sum_specs[option].name, value);
+	case OPTION_TRACE:
+		return scanning_parse_trace(&options->scanning, value);
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;
@@ -253,6 +257,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	double start = scanning_seconds_now();
+	bool is_traced;
 	bool is_written;
 
 	signals_hold();
@@ -263,8 +268,9 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	}
 	sum_end(&job);
 	throttle_end();
+	is_traced = job.runtime == NULL || scanning_save_trace(&options->scanning, job.runtime);
 	pinion_runtime_destroy(job.runtime);
-	is_written = output_finish();
+	is_written = output_finish() && is_traced;
 	if (signals_interrupted()) {
 		report_line("stopped early by a signal");
 	}

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# pinion scan --trace, pinion sum --trace, pinion trace: what they write is JSON
+# that keeps to the trace event format, whole or not at all.
+bats_require_minimum_version 1.5.0
+load program
+
+setup() {
+	enter_folder
+	command -v jq >/dev/null || skip "jq is not installed"
+	unset PINION_TRACE_EVENTS
+}
+
+teardown() {
+	[ -z "${fed-}" ] || kill -KILL "$fed" 2>/dev/null || true
+}
+
+# expect_schema FILE: tests/support/trace_schema.jq finds nothing wrong.
+expect_schema() {
+	jq -r -f "$top_srcdir/tests/support/trace_schema.jq" "$1" >wrong
+	[ ! -s wrong ] || {
+		head wrong
+		return 1
+	}
+}
+
+# A tree of files, some of several windows.
+make_tree() {
+	mkdir -p tree/deep
+	for i in {1..40}; do
+		seq "$i" 2000 >"tree/deep/$i"
+	done
+	head -c 5000000 /dev/zero >tree/large
+	printf 'id AKIAABCDEFGHIJKLMNOP\n' >tree/found
+}
+
+@test "a scan's trace keeps to the format, and has each file's requests" {
+	make_tree
+	pinion scan --workers=3 --trace=t.json tree
+	[ "$status" -le 1 ]
+	[ ! -s err ]
+	expect_schema t.json
+	jq -e '.otherData.lost_events == 0 and .otherData.halves == 0' t.json
+	# A slice for each task, each with a function, on a worker's track.
+	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task")] |
+		length > 42 and all(.name != "" and .tid >= 1 and .tid <= 3)' t.json
+	jq -e '[.traceEvents[] | select(.ph == "M" and .name == "thread_name") | .args.name] |
+		sort == ["other threads", "worker 0", "worker 1", "worker 2"]' t.json
+	# Spawns from the thread that walks, and where their tasks came from.
+	jq -e '[.traceEvents[] | select(.ph == "X" and .name == "spawn" and .tid == 4)] |
+		length > 0' t.json
+	jq -e '[.traceEvents[] | select(.ph == "X") | .args.source // empty] | unique |
+		any(. == "injector")' t.json
+	# Nothing is left beside it.
+	[ "$(ls)" = "$(printf '%s\n' err out t.json tree wrong)" ]
+}
+
+@test "requests are pairs with offsets, bytes and results" {
+	head -c 3000000 /dev/zero >large
+	pinion sum --direct=always --trace=t.json large
+	[ "$status" = 0 ] || skip "this file system reads by the page cache only"
+	expect_schema t.json
+	jq -e '[.traceEvents[] | select(.ph == "b" and .name == "read") | .args.bytes] |
+		length > 0 and all(. > 0)' t.json
+	jq -e '[.traceEvents[] | select(.ph == "e" and .name == "read") | .args.result] |
+		add == 3000000' t.json
+}
+
+@test "a checker of the format finds what is planted" {
+	make_tree
+	pinion scan --workers=2 --trace=t.json tree
+	planted=(
+		'(first(.traceEvents[] | select(.ph == "X" and .cat == "task")) | .dur) = null'
+		'.traceEvents |= map(select(.ph != "f"))'
+		'.traceEvents |= map(select(.ph != "e"))'
+		'.traceEvents |= map(if .ph == "f" then .tid = 99 else . end)'
+		'.traceEvents[-1].ts = 0'
+		'(.traceEvents[] | select(.ph == "X" and .cat == "task") | .dur) += 1000000'
+		'.traceEvents |= map(select(.ph != "M"))'
+	)
+	for filter in "${planted[@]}"; do
+		jq "$filter" t.json >planted.json
+		! expect_schema planted.json || {
+			echo "not noticed: $filter"
+			return 1
+		}
+	done
+}
+
+@test "a file is replaced when the new one is whole, and only then" {
+	make_tree
+	echo older >t.json
+	pinion scan --trace=t.json --files-from=/nonexistent tree
+	[ "$status" -ne 0 ]
+	pinion scan --trace=t.json tree
+	expect_schema t.json
+	pinion scan --trace=none/t.json tree
+	expect 2
+	grep -q '^pinion scan: none/t.json: ' err
+	pinion scan --trace=/dev/full tree
+	expect 2
+	grep -q '^pinion scan: /dev/full: ' err
+	[ ! -e t.json.*.part ]
+}
+
+@test "a ring that is too short keeps the latest events, and says so" {
+	make_tree
+	PINION_TRACE_EVENTS=16 pinion scan --workers=1 --trace=t.json tree
+	[ "$status" -le 1 ]
+	grep -Eq '^pinion scan: the trace lacks [0-9]+ events: each worker keeps the last 16 ' err
+	expect_schema t.json
+	jq -e '.otherData.lost_events > 0 and .otherData.ring_events == 16' t.json
+	for bad in 15 1 2097152 x; do
+		PINION_TRACE_EVENTS=$bad pinion scan tree
+		expect 2
+	done
+}
+
+# start_fed [NAME=VALUE…]: a command that has read a file and waits for more.
+start_fed() {
+	mkfifo list
+	exec 7<>list
+	head -c 300000 /dev/zero >file
+	env "$@" "$PINION" sum --files-from=list >sums 2>sum.err 3>&- 7>&- &
+	fed=$!
+	wait_until_watching "$fed"
+	printf 'file\n' >&7
+	for _ in {1..5000}; do
+		read -r -t 0 -u 7 || break
+		sleep 0.01
+	done
+	wait_until_idle "$fed"
+}
+
+@test "the past and the present of a process that allows it" {
+	start_fed PINION_TRACE_EVENTS=1024
+	pinion trace -o past.json "$fed" 0
+	expect 0
+	[ ! -s err ]
+	expect_schema past.json
+	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task")] | length > 0' past.json
+	# Its functions have the names that the program's file has.
+	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task") | .name] |
+		all(test("^[a-z_]+$"))' past.json
+	"$PINION" trace "$fed" 5 >now.json &
+	tracer=$!
+	wait_until_watching "$tracer"
+	for _ in {1..20}; do
+		printf 'file\n' >&7
+	done
+	for _ in {1..500}; do
+		read -r -t 0 -u 7 || break
+		sleep 0.01
+	done
+	wait_until_idle "$fed"
+	kill -INT "$tracer"
+	wait "$tracer"
+	expect_schema now.json
+	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task")] | length >= 20' now.json
+}
+
+@test "a process that does not allow it, or is none" {
+	start_fed
+	pinion trace "$fed" 1
+	expect 2
+	[ ! -s out ]
+	[ "$(cat err)" = "pinion trace: process $fed has no trace: start it with PINION_TRACE_EVENTS=65536, if it reads its configuration from the environment, or with \`trace_events\` in its tuning" ]
+	pinion trace 4194304 1
+	expect 2
+	grep -q 'there is no such process' err
+	for operands in "" "$fed" "$fed x" "x 1" "$fed 1 1"; do
+		# shellcheck disable=SC2086
+		pinion trace $operands
+		expect 2
+		[ -s err ]
+	done
+	pinion trace --runtime=1 "$fed" 0
+	expect 2
+	[ -s err ]
+}

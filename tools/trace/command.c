@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pinion trace: what the workers of a process do, for some seconds, as a
+ * picture.
+ *
+ * The process is neither asked nor stopped, and notices nothing: its rings of
+ * events are all that is read. pinion_trace(3) describes them.
+ */
+#include "tools/commands.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/scanning.h"
+#include "tools/signals.h"
+#include "tools/tracing.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SECONDS_NS_MAX UINT64_C(86400000000000)
+
+enum {
+	/* A ring of 65536 events is filled in some 30 ms by short tasks. */
+	PAUSE_MS = 5,
+	NS_PER_MS = 1000000,
+	PID_MAX = 1 << 22,
+};
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_RUNTIME,
+};
+
+static const struct option_spec trace_options[] = {
+	[OPTION_OUTPUT] = {'o', "output", "FILE", "write there; default: standard output",
+		"FILE is replaced when the new one is whole."},
+	[OPTION_RUNTIME] = {.name = "runtime",
+		.argument = "N",
+		.brief = "the Nth runtime of the process; default: 0, the first"},
+};
+
+struct job {
+	uint64_t pid;
+	uint64_t time_ns; /* 0: what the rings have */
+	const char *path; /* NULL: standard output */
+	uint64_t runtime;
+};
+
+/* True: a signal has come. */
+static bool pause_for(uint64_t time_ns)
+{
+	struct pollfd waiting = {.fd = signals_fd(), .events = POLLIN};
+	uint64_t pause_ms = time_ns / NS_PER_MS + 1;
+
+	poll(&waiting, waiting.fd < 0 ? 0 : 1, pause_ms < PAUSE_MS ? (int)pause_ms : PAUSE_MS);
+	return signals_interrupted();
+}
+
+static bool has_ended(const struct pinion_trace *trace)
+{
+	struct pinion_trace_info info;
+
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	return info.has_ended != 0;
+}
+
+/* Until the time is over, a signal comes, or the runtime is destroyed. */
+static int collect(const struct job *job, struct pinion_trace *trace)
+{
+	uint64_t end_ns = scanning_ns_now() + job->time_ns;
+	int rc = job->time_ns == 0 ? 0 : pinion_trace_skip(trace);
+
+	for (;;) {
+		bool is_last = has_ended(trace) || scanning_ns_now() >= end_ns;
+
+		rc = rc == 0 ? pinion_trace_read(trace) : rc;
+		if (rc != 0 || is_last || pause_for(end_ns - scanning_ns_now())) {
+			return rc;
+		}
+	}
+}
+
+static bool write_out(const struct job *job, struct pinion_trace *trace)
+{
+	int rc;
+
+	if (job->path != NULL) {
+		return tracing_write(job->path, trace);
+	}
+	rc = pinion_trace_write(trace, STDOUT_FILENO);
+	if (rc != 0) {
+		report_line("standard output: %s", report_reason(rc));
+	}
+	return rc == 0;
+}
+
+static int run_job(const struct job *job)
+{
+	struct pinion_trace *trace = NULL;
+	bool is_written = false;
+	int rc;
+
+	signals_hold();
+	rc = pinion_trace_open_pid((int)job->pid, (uint32_t)job->runtime, report_log, NULL, &trace);
+	if (rc == 0) {
+		rc = collect(job, trace);
+		/* Also the events before a fault. */
+		is_written = write_out(job, trace);
+		tracing_report_lost(trace);
+	} else if (rc == -ENOMEM || (rc == -ENOENT && job->runtime > 0)) {
+		report_line("runtime %llu of process %llu: %s", (unsigned long long)job->runtime,
+			(unsigned long long)job->pid,
+			rc == -ENOENT ? "there is none with a trace" : report_reason(rc));
+	}
+	pinion_trace_close(trace);
+	signals_release();
+	return rc == 0 && is_written ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
+}
+
+static bool parse_operands(struct job *job, char *const *operands, int count)
+{
+	if (count != 2) {
+		report_line("a PID and SECONDS are needed: pinion trace 4711 2 -o FILE");
+		return false;
+	}
+	if (!options_count("PID", operands[0], 1, PID_MAX, &job->pid) ||
+		!options_duration("SECONDS", operands[1], 0, SECONDS_NS_MAX, &job->time_ns)) {
+		return false;
+	}
+	if (job->path == NULL && output_is_terminal()) {
+		report_line("the trace is not for a terminal: -o FILE, or a pipe");
+		return false;
+	}
+	return job->path == NULL || tracing_check(job->path);
+}
+
+static int trace_run(const struct command *command, int argc, char **argv)
+{
+	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
+	struct job job = {0};
+	const char *value;
+	int option;
+
+	while ((option = options_next(&parser, &value)) >= 0) {
+		if (option == OPTION_OUTPUT) {
+			job.path = value;
+		} else if (!options_count("runtime", value, 0, UINT16_MAX, &job.runtime)) {
+			return EXIT_STATUS_TROUBLE;
+		}
+	}
+	if (option == OPTIONS_HELP) {
+		return EXIT_STATUS_CLEAN;
+	}
+	if (option == OPTIONS_ERROR || !parse_operands(&job, argv + 1, parser.operand_count)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	return run_job(&job);
+}
+
+const struct command trace_command = {
+	.name = "trace",
+	.arguments = "[-o FILE] PID SECONDS",
+	.brief = "what the workers of a running process do, as a picture",
+	.detail =
+		"Writes tasks, requests, sleeps, wakes and thefts of SECONDS from now on as JSON, "
+		"which ui.perfetto.dev and chrome://tracing show; with 0 SECONDS, what the process "
+		"has of the past. It must have been started with PINION_TRACE_EVENTS=65536, or "
+		"with `trace_events` in its tuning; it is not asked, and not slowed.\n\n"
+		"Exit status: 0 done, also by a signal; 2 the process has no trace, the file could "
+		"not be written, or bad usage.",
+	.options = trace_options,
+	.option_count = sizeof(trace_options) / sizeof(trace_options[0]),
+	.run = trace_run,
+};

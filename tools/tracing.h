@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file of a trace: written whole, or not at all.
+ */
+#ifndef PINION_TOOLS_TRACING_H
+#define PINION_TOOLS_TRACING_H
+
+#include <pinion/trace.h>
+#include <stdbool.h>
+
+/* Events of each worker that --trace keeps, unless the environment says. */
+enum { TRACING_EVENTS_STANDARD = 65536 };
+
+/*
+ * Whether a file may be made at that path: the folder is there and may be
+ * written. False: it is not, which is reported.
+ */
+bool tracing_check(const char *path);
+
+/*
+ * Writes the events of `trace`. A file of that name is replaced when the new
+ * one is whole; a device or a pipe is written to. False: reported.
+ */
+bool tracing_write(const char *path, struct pinion_trace *trace);
+
+/* The same, of what a runtime of this process has in its rings. */
+bool tracing_save(const char *path, const struct pinion_runtime *runtime);
+
+/* A line if events are missing from it. */
+void tracing_report_lost(const struct pinion_trace *trace);
+
+#endif
