@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
@@ -266,6 +267,29 @@ static void put_spawn_arguments(struct json *json, const struct pin_trace_event 
 	put_text(json, name_of(json, event->second));
 }
 
+static void put_stall_arguments(struct json *json, const struct pin_trace_event *event)
+{
+	static const char *const lanes[] = {"high", "normal", "low"};
+
+	put(json, "\"lasts_ns\":%" PRIu64, event->first);
+	switch (event->way) {
+	case PIN_STALLED_TASK:
+	case PIN_STALLED_RING:
+		put(json, ",\"of\":\"%s\",\"worker\":%" PRId32 ",\"function\":",
+			event->way == PIN_STALLED_TASK ? "task" : "ring", event->number);
+		put_text(json, name_of(json, event->second));
+		break;
+	case PIN_STALLED_DEVICE:
+		put(json, ",\"of\":\"device\",\"device\":\"%u:%u\"", major(event->second),
+			minor(event->second));
+		break;
+	default:
+		put(json, ",\"of\":\"lane\",\"lane\":\"%s\"",
+			lanes[event->number >= 0 && event->number < 3 ? event->number : 1]);
+		break;
+	}
+}
+
 static void put_arguments(struct json *json, const struct pin_mark *mark)
 {
 	const struct pin_trace_event *event = &json->marks->events[mark->event].event;
@@ -301,8 +325,7 @@ static void put_arguments(struct json *json, const struct pin_mark *mark)
 		put(json, "\"late_ns\":%" PRIu64, event->second);
 		break;
 	case PIN_MARK_STALL:
-		put(json, "\"lasts_ns\":%" PRIu64 ",\"function\":", event->first);
-		put_text(json, name_of(json, event->second));
+		put_stall_arguments(json, event);
 		break;
 	default:
 		break;
@@ -319,6 +342,7 @@ static void put_mark(struct json *json, const struct pin_mark *mark)
 		[PIN_MARK_ARROW_TO] = 'f',
 		[PIN_MARK_INSTANT] = 'i',
 	};
+	bool is_of_all;
 
 	put(json, ",\n{\"ph\":\"%c\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%" PRIu32 ",\"name\":",
 		phases[mark->shape], category_of(mark), json->trace->pid, mark->track + 1);
@@ -337,7 +361,9 @@ static void put_mark(struct json *json, const struct pin_mark *mark)
 		put(json, ",\"id\":%" PRIu64 ",\"bp\":\"e\"", mark->id);
 		break;
 	case PIN_MARK_INSTANT:
-		put(json, ",\"s\":\"%s\"", mark->name == PIN_MARK_DONE ? "p" : "t");
+		is_of_all = mark->name == PIN_MARK_DONE ||
+			mark->track + 1 == json->trace->header.ring_count;
+		put(json, ",\"s\":\"%s\"", is_of_all ? "p" : "t");
 		break;
 	}
 	if (mark->shape != PIN_MARK_ARROW_FROM && mark->shape != PIN_MARK_ARROW_TO) {

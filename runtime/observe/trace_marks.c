@@ -356,8 +356,10 @@ static void take(struct maker *maker, uint32_t number)
 		break;
 	case PIN_TRACE_STALL:
 		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_STALL, number,
-			is_worker(maker, taken->event.number) ? (uint32_t)taken->event.number
-							      : taken->ring);
+			taken->event.way <= PIN_STALLED_RING &&
+					is_worker(maker, taken->event.number)
+				? (uint32_t)taken->event.number
+				: taken->ring);
 		break;
 	default:
 		/* Of a newer library. */

@@ -68,7 +68,8 @@ enum pin_trace_kind {
 	PIN_TRACE_SUBMIT = 14,
 	/* way: the operation; number: the result; request, descriptor */
 	PIN_TRACE_COMPLETE = 15,
-	PIN_TRACE_STALL = 16, /* number: the worker; nanoseconds, the function */
+	/* way: of what; number: its place; nanoseconds; function, or dev_t */
+	PIN_TRACE_STALL = 16,
 	PIN_TRACE_KINDS = 17,
 };
 
@@ -82,6 +83,14 @@ enum pin_trace_source {
 	PIN_SOURCE_STEAL = 5,
 	PIN_SOURCE_LANE = 6, /* the queue of the high or low lane */
 	PIN_SOURCES = 7,
+};
+
+/* What has stalled: a place is an index of workers, devices or lanes. */
+enum pin_trace_stall {
+	PIN_STALLED_TASK = 0,
+	PIN_STALLED_RING = 1, /* of a worker: completions wait during a task */
+	PIN_STALLED_DEVICE = 2,
+	PIN_STALLED_LANE = 3,
 };
 
 enum {

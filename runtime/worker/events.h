@@ -155,16 +155,17 @@ static inline void pin_event_timer(
 	}
 }
 
-/* The watchdog, of a worker that has been in one function for so long. */
-static inline void pin_event_stall(
-	const struct pin_worker *worker, uint64_t function, uint64_t lasts_ns)
+/* The watchdog, of what has made no progress for so long. */
+static inline void pin_event_stall(const struct pin_shared *shared, enum pin_trace_stall of,
+	uint32_t place, uint64_t lasts_ns, uint64_t function_or_device)
 {
-	if (pin_events_are_traced(worker)) {
-		pin_event_note_any(worker->shared,
+	if (PIN_UNLIKELY(shared->trace != NULL)) {
+		pin_event_note_any(shared,
 			&(struct pin_trace_event){.kind = PIN_TRACE_STALL,
-				.number = (int32_t)worker->index,
+				.way = (uint8_t)of,
+				.number = (int32_t)place,
 				.first = lasts_ns,
-				.second = function});
+				.second = function_or_device});
 	}
 }
 

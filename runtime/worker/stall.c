@@ -12,6 +12,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/thread_state.h"
 #include "runtime/io/ring.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
@@ -178,6 +179,8 @@ static void say(const struct pin_worker *worker, const struct pin_thread_state *
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	PIN_DCHECK(worker->stall.is_told);
+	pin_event_stall(worker->shared, PIN_STALLED_TASK, worker->index, limit_ns(worker->shared),
+		(uintptr_t)pin_running_of(worker));
 	describe_cause(state, cause, sizeof(cause));
 	if (pin_running_of(worker) == NULL) {
 		/* With a request, before it has run any task. */
@@ -314,6 +317,8 @@ static void say_of_device(const struct pin_shared *shared, uint32_t place,
 	unsigned long long waited_ms =
 		(unsigned long long)shared->tuning.stall_ms * PIN_STALL_TIMES;
 
+	pin_event_stall(shared, PIN_STALLED_DEVICE, place, limit_ns(shared) * PIN_STALL_TIMES,
+		disk->device);
 	if (request == NULL) {
 		pin_log(&shared->log, PINION_LOG_WARN,
 			"device %u:%u: none of its requests has completed for more than %llu ms",
@@ -505,6 +510,7 @@ static void say_of_lane(const struct pin_shared *shared, uint32_t lane, uint64_t
 {
 	bool is_strict = shared->tuning.lane_floor == 0 && pin_shared_has_lanes(shared);
 
+	pin_event_stall(shared, PIN_STALLED_LANE, lane, lane_limit_ns(shared, lane), 0);
 	pin_log(&shared->log, PINION_LOG_WARN,
 		"lane %s: %llu tasks wait and none has begun for more than %llu ms: %s",
 		lanes[lane], (unsigned long long)waiting,
@@ -606,6 +612,9 @@ static void say_of_ring(const struct pin_worker *worker)
 	char name[PIN_RUNNING_NAME_BYTES];
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
+	pin_event_stall(worker->shared, PIN_STALLED_RING, worker->index,
+		(uint64_t)worker->shared->tuning.cq_stall_us * 1000,
+		(uintptr_t)pin_running_of(worker));
 	pin_running_describe(pin_running_of(worker), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
 		"worker %u: completions wait in its rings for more than %llu us, during task %s of "

@@ -233,6 +233,31 @@ static void check_steals(void)
 	pin_trace_destroy(made);
 }
 
+/* A task that does not end is in the trace while it runs. */
+static void check_stall(void)
+{
+	struct tasks_hold hold = {.task.run = tasks_hold_run};
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.trace_events = HAPPENINGS_EVENTS;
+	runtimes_tuning.stall_ms = 1;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("hold", 0, pinion_task_spawn(runtime, &hold.task));
+	tasks_await(&hold.has_begun, 1);
+	expect_number("open", 0, pinion_trace_open(runtime, &trace));
+	while (find(PIN_TRACE_STALL, NULL) == NULL) {
+		sched_yield();
+		expect_ready("read", pinion_trace_read(trace) == 0);
+	}
+	EXPECT(PIN_TRACE_STALL, NULL, OUTSIDE, PIN_STALLED_TASK, 0, (uintptr_t)tasks_hold_run);
+	tasks_signal(&hold.may_end);
+	pinion_trace_close(trace);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
 static void check_none(void)
 {
 	struct pinion_runtime *runtime = runtimes_start(1, PINION_IO_FALLBACK);
@@ -249,5 +274,6 @@ int main(void)
 	happenings_run(HAPPENINGS_EVENTS, check_run);
 	happenings_stop(HAPPENINGS_EVENTS, check_stop);
 	check_steals();
+	check_stall();
 	return expect_status();
 }
