@@ -35,6 +35,16 @@ expect() {
 	}
 }
 
+# One line on stderr that holds this.
+complains() {
+	expect 2
+	[ "$(wc -l <err)" = 1 ] && grep -qF -- "$1" err || {
+		echo "expected one line with: $1; got:"
+		cat err
+		return 1
+	}
+}
+
 # What PINION_IO_WITHOUT may be, one to a line.
 features_of_page() {
 	sed -n 's/^| `PINION_IO_WITHOUT` | `tuning.io_without` | \([^|]*\) | .*/\1/p' \
