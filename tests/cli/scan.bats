@@ -630,7 +630,8 @@ others:119-159: github-token' ]
 		head -c 140000 /dev/zero | tr '\0' a
 		for i in $(seq 200); do printf 'xaab-ab %s' "$i"; done
 	} >file
-	for pattern in aa 'a{3,9}' 'a{2,300}' 'ab*' 'a+b?' 'x?a{1,2}b|[0-9]+' '(?s).'; do
+	# One of them is wider than what libhs tracks starts for (SOM_WIDTH_MAX).
+	for pattern in aa 'a{3,9}' 'a{2,130}' 'ab*' 'a+b?' 'x?a{1,2}b|[0-9]+' '(?s).'; do
 		scan --max-findings-per-file=0 -e "$pattern" file
 		head -n 70 out >first
 		total=$(wc -l <out)
