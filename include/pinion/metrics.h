@@ -326,7 +326,7 @@ enum pinion_timing {
  * Most of them are samples, which costs the tasks that are timed nothing, or
  * hardly anything. A worker reads the clock after tasks of more than some
  * 100 ns, and after a row of shorter ones; a row gives the mean of its tasks,
- * and every fourth row counts four times, but a task that takes more than 2 us
+ * and every 32nd row counts 32 times, but a task that takes more than 2 us
  * is always recorded by itself. Of queues, the last task of a row is recorded
  * for all that the row took. Of reads and writes one in 8 to 32 is timed, all
  * with a `slow_ns` (limit.h). Wakes by workers and other threads, waits for

@@ -107,6 +107,30 @@ static inline void pin_fence_seq_cst(void)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PIN_ATOMIC_IS_WATCHED
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define PIN_ATOMIC_IS_WATCHED
+#endif
+
+/*
+ * Adds, by the only thread that writes the word: no locked instruction. On
+ * x86-64, where each store is a release, it is a single instruction; compilers
+ * would make three of a load and a store.
+ */
+static inline void pin_add_own_release_u64(struct pin_atomic_u64 *atomic, uint64_t amount)
+{
+#if defined(__x86_64__) && !defined(PIN_ATOMIC_IS_WATCHED)
+	uint64_t *word = (uint64_t *)(void *)&atomic->value;
+
+	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(amount) : "memory", "cc");
+#else
+	pin_store_release_u64(atomic, pin_load_relaxed_u64(atomic) + amount);
+#endif
+}
+
 /*
  * Holds the compiler only. A full fence together with the host's fence_all on
  * the other side, which makes every other thread pass one.
@@ -116,6 +140,13 @@ static inline void pin_fence_light(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
+#endif
+
+#ifdef PIN_ATOMIC_MODEL
+static inline void pin_add_own_release_u64(struct pin_atomic_u64 *atomic, uint64_t amount)
+{
+	pin_store_release_u64(atomic, pin_load_relaxed_u64(atomic) + amount);
+}
 #endif
 
 #endif

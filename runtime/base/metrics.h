@@ -99,10 +99,9 @@ struct pin_meter {
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)
 {
-	uint64_t before = pin_load_relaxed_u64(counter);
-
-	PIN_DCHECK(before + amount >= before);		 /* an amount below zero would wrap it */
-	pin_store_release_u64(counter, before + amount); /* [METER-1] */
+	/* An amount below zero would wrap it. */
+	PIN_DCHECK(pin_load_relaxed_u64(counter) + amount >= pin_load_relaxed_u64(counter));
+	pin_add_own_release_u64(counter, amount); /* [METER-1] */
 }
 
 /* Relaxed: a figure by itself, nothing is seen with it. */

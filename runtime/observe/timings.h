@@ -50,7 +50,7 @@ enum {
 	PIN_TIMING_BUCKETS = 2,
 	PIN_TIMING_WORDS = PIN_TIMING_BUCKETS + PINION_HISTOGRAM_BUCKETS,
 	/* One in this number of rows of short tasks is recorded, so often. */
-	PIN_TIMINGS_ROWS = 16,
+	PIN_TIMINGS_ROWS = 32,
 	/* A row that takes longer than this for each task has a long one. */
 	PIN_TIMINGS_LONG_NS = 2048,
 	/* Readings of the clock, with the end of the queue at that time. */
