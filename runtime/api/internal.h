@@ -161,7 +161,7 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
  * All the workers there may ever be have their places from the beginning: in
  * the arrays, in the orders of search and wake. So nothing that other threads
  * read changes its place; an absent worker has no work, sleeps in no set and
- * has no thread (worker/retire.c). Of each class the first workers are there,
+ * has no thread (loop/retire.c). Of each class the first workers are there,
  * and of the last class always one, the fallback worker.
  *
  * One resize at a time, and none beside the end of the runtime: it holds the

@@ -4,7 +4,7 @@
  * them, starts others in free slots.
  *
  * pinion_thread_pool_resize() calls it on a thread that is no worker;
- * worker/retire.c has the workers' side.
+ * loop/retire.c has the workers' side.
  *
  * Invariant: one resize at a time, and none beside the runtime's end: both need
  * the lock `life`.

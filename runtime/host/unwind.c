@@ -3,7 +3,7 @@
  * Ways back into a worker's guard: from pthread_exit(), an exception, or a
  * panic.
  *
- * worker/thread.c runs its loop inside pin_guard_run(); unwind.h explains why
+ * loop/thread.c runs its loop inside pin_guard_run(); unwind.h explains why
  * this needs no setjmp for each task.
  *
  * Invariant: all frames of the task are unwound, with their cleanups, before

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real worker/thread.c, with calls that a defect may spoil, and with its
+ * The real loop/thread.c, with calls that a defect may spoil, and with its
  * thread-local variable visible to the world.
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -177,21 +177,21 @@ static bool is_claimed(const struct pin_worker *target)
 	(defect_is(DEFECT_GIVES_BACK_REGISTERED) ? (void)0 : pin_ring_shrink(__VA_ARGS__))
 #include "runtime/worker/arena_growth.c"
 #undef pin_ring_shrink
+#include "runtime/loop/expire.c"
 #include "runtime/worker/buffers.c"
-#include "runtime/worker/expire.c"
 #include "runtime/worker/fault.c"
 #define pin_lane_turns_note_urgent(turns) \
 	(defect_is(DEFECT_URGENT_UNBOUNDED) ? (void)0 : pin_lane_turns_note_urgent(turns))
-#include "runtime/worker/next_task.c"
+#include "runtime/loop/next_task.c"
 #undef pin_lane_turns_note_urgent
-#include "runtime/worker/park.c"
+#include "runtime/loop/park.c"
 
 #define pin_search_succeed(worker) \
 	(defect_is(DEFECT_LEAVES_WITH_WAKE) ? pin_search_give_up(worker) \
 					    : pin_search_succeed(worker))
 #define pin_injector_push(...) \
 	(defect_is(DEFECT_LEAVES_WITH_TASKS) ? (void)0 : pin_injector_push(__VA_ARGS__))
-#include "runtime/worker/retire.c"
+#include "runtime/loop/retire.c"
 #undef pin_search_succeed
 #undef pin_injector_push
 
@@ -210,7 +210,7 @@ static bool is_claimed(const struct pin_worker *target)
 			? (void)((queue_interval)->interval = \
 					  (queue_interval)->options.interval_max + 1) \
 			: (void)0)
-#include "runtime/worker/loop.c"
+#include "runtime/loop/loop.c"
 #define pin_runnable_has_lane(...) \
 	(!(defect_is(DEFECT_SUCCESSOR_UNTOLD) && strcmp(__func__, "filled") == 0) && \
 		pin_runnable_has_lane(__VA_ARGS__))
@@ -218,7 +218,7 @@ static bool is_claimed(const struct pin_worker *target)
 	(!(defect_is(DEFECT_ASSIST_UNASKED) && strcmp(__func__, "wake_for_lane") == 0) && \
 		pin_assist_has_room(__VA_ARGS__))
 #undef pin_assist_sees_work
-#include "runtime/worker/thread.c"
+#include "runtime/loop/thread.c"
 #include "runtime/worker/wake.c"
 
 void product_register(void)

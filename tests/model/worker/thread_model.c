@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real worker/thread.c and worker/wake.c, with calls that a mutant may
+ * The real loop/thread.c and worker/wake.c, with calls that a mutant may
  * leave out, and with its thread-local variable visible to the explorer.
  */
 #include "runtime/base/check.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
@@ -210,7 +210,7 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_drop_told") \
 			? (void)0 \
 			: pin_timer_drop_told(worker))
-#include "runtime/worker/expire.c"
+#include "runtime/loop/expire.c"
 
 /* SKIP: a thread that searches pools does not delay their end. */
 #define pin_biased_enter(owned, host) \
@@ -249,13 +249,13 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_room_tell(shared, lane) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
 								: (pin_room_tell)(shared, lane))
-#include "runtime/worker/next_task.c"
+#include "runtime/loop/next_task.c"
 /* SKIP: a sleep is blind to urgent requests from outside. */
 #define pin_external_is_empty(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "external_urgent") \
 			? pin_injector_is_empty(&(worker)->external) \
 			: pin_external_is_empty(worker))
-#include "runtime/worker/park.c"
+#include "runtime/loop/park.c"
 #undef pin_external_is_empty
 #undef pin_spawn_set_announce_all
 
@@ -299,7 +299,7 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	return may_park;
 }
 #define pin_park_choose_mode(worker, out_mode) choose_mode(worker, out_mode, __func__)
-#include "runtime/worker/retire.c"
+#include "runtime/loop/retire.c"
 #undef pin_park_choose_mode
 #undef pin_request_is_over
 #undef pin_injector_push
@@ -340,13 +340,13 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
 			? (void)0 \
 			: pin_run_or_cancel(worker, link, source))
-#include "runtime/worker/loop.c"
+#include "runtime/loop/loop.c"
 #undef pin_run_or_cancel
 /* SKIP: a ring goes although its doorbell has yet to ring. */
 #define pin_retire_has_rung(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_retire_has_rung") || \
 		pin_retire_has_rung(worker))
-#include "runtime/worker/thread.c"
+#include "runtime/loop/thread.c"
 
 void model_worker_register(void)
 {

@@ -9,7 +9,7 @@
  * other looks for work. To look after a ring it needs the fence that all
  * threads take part in: it is counted, and refused.
  */
-#include "runtime/worker/next_task.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/worker/timer.h"
 #include "tests/support/expect.h"
 

@@ -10,10 +10,10 @@
  * must survive a task is in the worker and never in a local variable.
  */
 #include "runtime/base/check.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/metrics.h"
-#include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wait.h"

@@ -6,8 +6,8 @@
  * On the worker. Each runs one task or callback and returns true, or finds
  * none. Code that most polls pass through is inline, to be part of the loop.
  */
-#ifndef PIN_WORKER_NEXT_TASK_H
-#define PIN_WORKER_NEXT_TASK_H
+#ifndef PIN_LOOP_NEXT_TASK_H
+#define PIN_LOOP_NEXT_TASK_H
 
 #include "runtime/base/check.h"
 #include "runtime/worker/events.h"

@@ -7,7 +7,7 @@
  * most one task itself; what it takes beyond that is in the worker's deque,
  * where thieves can see it.
  */
-#include "runtime/worker/next_task.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"

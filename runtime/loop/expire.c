@@ -11,7 +11,7 @@
  * so they may start and cancel timers.
  */
 #include "runtime/base/check.h"
-#include "runtime/worker/next_task.h"
+#include "runtime/loop/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
