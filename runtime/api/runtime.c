@@ -16,6 +16,7 @@
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/process.h"
+#include "runtime/loop/loop.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"

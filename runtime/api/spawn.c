@@ -12,6 +12,7 @@
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
+#include "runtime/loop/loop.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"

@@ -4,11 +4,13 @@
  * search for others' work, then sleep.
  *
  * Threads, the simulator and the model tests call pin_worker_step() and nothing
- * else. worker.h has the order of the sources, park.c the end of a runtime.
+ * else. loop.h has the order of the sources, park.c the end of a runtime.
  *
- * Invariant: a task may unwind the stack at any point (fault.c), so state that
- * must survive a task is in the worker and never in a local variable.
+ * Invariant: a task may unwind the stack at any point (worker/fault.c), so
+ * state that must survive a task is in the worker and never in a local
+ * variable.
  */
+#include "runtime/loop/loop.h"
 #include "runtime/base/check.h"
 #include "runtime/loop/next_task.h"
 #include "runtime/worker/arena_growth.h"

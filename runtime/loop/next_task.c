@@ -3,7 +3,7 @@
  * Takes and runs the next task of the normal lane from each of its sources:
  * slot, deque, ready list, inbox, injector, other workers.
  *
- * The loop tries the sources in the order of worker.h. Each function runs at
+ * The loop tries the sources in the order of loop.h. Each function runs at
  * most one task itself; what it takes beyond that is in the worker's deque,
  * where thieves can see it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a worker's next task comes from, besides the lanes that all share: one
- * function for each source, in the order that worker/worker.h lists.
+ * function for each source, in the order that loop.h lists.
  *
  * On the worker. Each runs one task or callback and returns true, or finds
  * none. Code that most polls pass through is inline, to be part of the loop.

@@ -4,8 +4,8 @@
  * sleep, withdraw.
  *
  * The loop calls pin_park() when neither tasks nor completions nor a search
- * brought work. queue/parker.h and wake.h have the interleavings with a thread
- * that adds work.
+ * brought work. queue/parker.h and worker/wake.h have the interleavings with a
+ * thread that adds work.
  *
  * The end: the gate is closed, and a worker that is about to sleep finds that
  * all that was ever admitted, spawned and submitted has also been run. Reading
@@ -28,6 +28,7 @@
  * pin_park_has_work().
  */
 #include "runtime/base/check.h"
+#include "runtime/loop/loop.h"
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"

@@ -61,6 +61,7 @@
  * forwarded to the fallback worker by the thread that brings it.
  */
 #include "runtime/base/check.h"
+#include "runtime/loop/loop.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"

@@ -13,6 +13,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/kernel.h"
+#include "runtime/loop/loop.h"
 #include "runtime/memory/pool.h"
 #include "runtime/worker/arena_growth.h"
 #include "runtime/worker/metrics.h"

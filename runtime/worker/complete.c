@@ -12,7 +12,7 @@
  *
  * pin_requests_poll() has the first two, end() the others, which are functions
  * in this order. Every request ends by end(), also one that never came into the
- * ring. The loop takes the task from the list and runs it (next_task.h).
+ * ring. The loop takes the task from the list and runs it (loop/next_task.h).
  *
  * After the way come its rare sides: early ends, parts of long transfers,
  * another worker that reaps for a stuck one.

@@ -19,9 +19,9 @@
  * open.
  *
  * A worker that leaves its runtime gives up all its files, and a message for it
- * goes to the fallback worker (retire.c). The fallback worker takes the flag
- * off, and sends the message on if another thread is there: its files may have
- * relied on it.
+ * goes to the fallback worker (loop/retire.c). The fallback worker takes the
+ * flag off, and sends the message on if another thread is there: its files may
+ * have relied on it.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/ring_lock.h"

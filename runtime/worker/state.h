@@ -222,7 +222,7 @@ enum {
 	PIN_POOLS_MAX = 16,
 };
 
-/* Whether a worker is there: retire.c. */
+/* Whether a worker is there: loop/retire.c. */
 enum pin_service {
 	PIN_SERVICE_IN = 0,	 /* a resizer moves it to LEAVING */
 	PIN_SERVICE_LEAVING = 1, /* the worker moves it to OUT */
@@ -422,7 +422,7 @@ struct pin_device_queue {
 	struct pin_account accounts[PIN_LEDGERS];
 };
 
-/* What a worker knows of its affinity: thread.c. */
+/* What a worker knows of its affinity: loop/thread.c. */
 struct pin_binding {
 	uint64_t look_ns; /* when it is looked at next; never: it was not bound */
 	uint64_t told_ns;
@@ -477,9 +477,10 @@ struct pin_worker {
 	struct pin_injector external;	/* from outside: request_external.c */
 	struct pin_injector external_urgent; /* of the high lane */
 	struct pin_atomic_u32 service;	     /* enum pin_service */
-	struct pin_atomic_u32 is_bound;	     /* [W:owner R:any] to its CPUs, now: thread.c */
+	struct pin_atomic_u32 is_bound;	     /* [W:owner R:any] to its CPUs, now: loop/thread.c */
 	struct pin_atomic_u32 kicked;	     /* to look at its device wait queues: device_queue.c */
-	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
+	struct pin_atomic_u32
+		rung; /* [W:wakers R:resizer] doorbells, of a thread pool: loop/retire.c */
 	struct pin_atomic_u64 notified_ns;	/* [W:any R:owner] when it was woken: metrics.h */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
@@ -489,9 +490,11 @@ struct pin_worker {
 	struct pin_biased_lock timers_lock;
 	struct pin_biased_lock ring_lock;     /* if `shares_ring`: ring_lock.h */
 	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
-	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.c */
-	struct pin_atomic_u32 wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, retire.c */
-	struct pin_biased_lock cancels;	    /* of requests in flight: worker/request.h */
+	struct pin_atomic_u32
+		ring_is_open; /* [W:owner, resizer R:any] ring_lock.h, loop/retire.c */
+	struct pin_atomic_u32
+		wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, loop/retire.c */
+	struct pin_biased_lock cancels;		/* of requests in flight: worker/request.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] file_close.c */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
@@ -513,7 +516,7 @@ struct pin_worker {
 	uint64_t cancelled_ns;		  /* since about when the first of them is */
 	/* [own] */
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
-	struct pin_list urgent; /* those of urgent requests, before all others: next_task.c */
+	struct pin_list urgent; /* those of urgent requests, before all others: loop/next_task.c */
 	struct pin_list posted; /* taken from the inbox */
 	struct pin_queue_interval queue_interval;
 	struct pin_wait_entry *waits; /* begun here and not over */
@@ -577,7 +580,7 @@ struct pin_worker {
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
 	void *context; /* the embedder's: hooks.c */
-	/* How long a waker may pause between its push and its wake: park.c. */
+	/* How long a waker may pause before its wake: loop/park.c. */
 	uint64_t waker_delay_ns;
 	bool has_last_tick;
 	bool has_stopped; /* `before_stop` was called */

@@ -26,10 +26,10 @@
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
  * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
- * either to CANCELLED. A worker that leaves (retire.c) moves ARMED timers back
- * to POSTED, for any other to arm. The task's link is free while a timer is
- * ARMED, so the one message at a time that a timer has needs no memory of its
- * own.
+ * either to CANCELLED. A worker that leaves (loop/retire.c) moves ARMED timers
+ * back to POSTED, for any other to arm. The task's link is free while a timer
+ * is ARMED, so the one message at a time that a timer has needs no memory of
+ * its own.
  *
  * [TIMER-1] the worker stores its number, then the state (release) ->
  * cancel loads the state (acquire): it finds the right inbox.
