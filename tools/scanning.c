@@ -31,7 +31,7 @@ enum {
 	 * time, and hands it over before the next.
 	 */
 	BUFFERS_CACHED = 1,
-	STALL_MS = 1000,
+	STALL_MS = 10000,
 };
 
 /* A disk that sleeps, or a link that is lost, is back by then. */
@@ -49,7 +49,7 @@ bool scanning_options_init(struct scanning_options *out_options)
 	*out_options = (struct scanning_options){.limits = LIMITS_NONE};
 	pinion_config_init(&out_options->runtime);
 	pinion_tuning_init(&out_options->tuning);
-	/* A disk may make it wait for a while: only longer waits are news. */
+	/* Of a heavy rule in a window, or a slow disk, shorter times are no news. */
 	out_options->tuning.stall_ms = STALL_MS;
 	pinion_scan_config_init(&out_options->scan);
 	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
