@@ -49,7 +49,7 @@ bool scanning_options_init(struct scanning_options *out_options)
 	*out_options = (struct scanning_options){.limits = LIMITS_NONE};
 	pinion_config_init(&out_options->runtime);
 	pinion_tuning_init(&out_options->tuning);
-	/* Of a heavy rule in a window, or a slow disk, shorter times are no news. */
+	/* A heavy rule or a slow disk takes less, which is no news. */
 	out_options->tuning.stall_ms = STALL_MS;
 	pinion_scan_config_init(&out_options->scan);
 	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
