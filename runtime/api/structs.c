@@ -63,6 +63,7 @@ static const struct {
 	STRUCT(pinion_scan_stats),
 	STRUCT(pinion_task),
 	STRUCT(pinion_timer),
+	STRUCT(pinion_trace_info),
 	STRUCT(pinion_tuning),
 	STRUCT(pinion_wait),
 	STRUCT(pinion_walk_config),

@@ -85,10 +85,35 @@ static void put(struct json *json, const char *format, ...)
 	json->used += (size_t)length;
 }
 
+/* As it is; the same as put() of it, which takes ten times as long. */
+static void put_bytes(struct json *json, const char *bytes, size_t length)
+{
+	PIN_DCHECK(length < PIECE_BYTES);
+	if (ROOM_BYTES - json->used < PIECE_BYTES) {
+		flush(json);
+	}
+	memcpy(json->room + json->used, bytes, length);
+	json->used += length;
+}
+
+#define PUT(json, literal) put_bytes(json, literal, sizeof(literal) - 1)
+
+static void put_number(struct json *json, uint64_t number)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number != 0);
+	put_bytes(json, digits + at, sizeof(digits) - at);
+}
+
 /* Names may come from another process. */
 static void put_text(struct json *json, const char *text)
 {
-	put(json, "\"");
+	PUT(json, "\"");
 	for (; *text != '\0'; text++) {
 		unsigned char byte = (unsigned char)*text;
 
@@ -97,16 +122,20 @@ static void put_text(struct json *json, const char *text)
 		} else if (byte < ' ' || byte >= 0x7f) {
 			put(json, "\\u%04x", byte);
 		} else {
-			put(json, "%c", byte);
+			put_bytes(json, text, 1);
 		}
 	}
-	put(json, "\"");
+	PUT(json, "\"");
 }
 
 /* Microseconds since the first event. */
-static void put_time(struct json *json, const char *key, uint64_t time_ns)
+static void put_time(struct json *json, uint64_t time_ns)
 {
-	put(json, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, time_ns / 1000, time_ns % 1000);
+	char decimals[] = {'.', (char)('0' + time_ns / 100 % 10), (char)('0' + time_ns / 10 % 10),
+		(char)('0' + time_ns % 10)};
+
+	put_number(json, time_ns / 1000);
+	put_bytes(json, decimals, sizeof(decimals));
 }
 
 /* ---- names ---- */
@@ -137,11 +166,13 @@ static void put_operation(struct json *json, uint8_t operation)
 #undef OPERATION_NAME
 	const char *name = operation < PIN_ARRAY_COUNT(names) ? names[operation] : "operation";
 
-	put(json, "\"");
+	PUT(json, "\"");
 	for (; *name != '\0'; name++) {
-		put(json, "%c", tolower((unsigned char)*name));
+		char letter = (char)tolower((unsigned char)*name);
+
+		put_bytes(json, &letter, 1);
 	}
-	put(json, "\"");
+	PUT(json, "\"");
 }
 
 static const char *source_name(const struct pin_mark *mark, uint8_t source)
@@ -344,21 +375,32 @@ static void put_mark(struct json *json, const struct pin_mark *mark)
 	};
 	bool is_of_all;
 
-	put(json, ",\n{\"ph\":\"%c\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%" PRIu32 ",\"name\":",
-		phases[mark->shape], category_of(mark), json->trace->pid, mark->track + 1);
+	PUT(json, ",\n{\"ph\":\"");
+	put_bytes(json, &phases[mark->shape], 1);
+	PUT(json, "\",\"pid\":");
+	put_number(json, (uint64_t)json->trace->pid);
+	PUT(json, ",\"tid\":");
+	put_number(json, mark->track + 1);
+	PUT(json, ",\"ts\":");
+	put_time(json, mark->time_ns - json->marks->begin_ns);
+	PUT(json, ",\"cat\":");
+	put_text(json, category_of(mark));
+	PUT(json, ",\"name\":");
 	put_name(json, mark);
-	put_time(json, "ts", mark->time_ns - json->marks->begin_ns);
 	switch ((enum pin_mark_shape)mark->shape) {
 	case PIN_MARK_SLICE:
-		put_time(json, "dur", mark->duration_ns);
+		PUT(json, ",\"dur\":");
+		put_time(json, mark->duration_ns);
 		break;
 	case PIN_MARK_REQUEST_BEGIN:
 	case PIN_MARK_REQUEST_END:
 	case PIN_MARK_ARROW_FROM:
-		put(json, ",\"id\":%" PRIu64, mark->id);
+		PUT(json, ",\"id\":");
+		put_number(json, mark->id);
 		break;
 	case PIN_MARK_ARROW_TO:
-		put(json, ",\"id\":%" PRIu64 ",\"bp\":\"e\"", mark->id);
+		PUT(json, ",\"bp\":\"e\",\"id\":");
+		put_number(json, mark->id);
 		break;
 	case PIN_MARK_INSTANT:
 		is_of_all = mark->name == PIN_MARK_DONE ||
@@ -367,11 +409,11 @@ static void put_mark(struct json *json, const struct pin_mark *mark)
 		break;
 	}
 	if (mark->shape != PIN_MARK_ARROW_FROM && mark->shape != PIN_MARK_ARROW_TO) {
-		put(json, ",\"args\":{");
+		PUT(json, ",\"args\":{");
 		put_arguments(json, mark);
-		put(json, "}");
+		PUT(json, "}");
 	}
-	put(json, "}");
+	PUT(json, "}");
 }
 
 /* ---- the whole ---- */
