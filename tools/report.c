@@ -5,6 +5,7 @@
  */
 #include "tools/report.h"
 
+#include "tools/log_form.h"
 #include "tools/output_text.h"
 
 #include <errno.h>
@@ -26,54 +27,30 @@ enum {
 
 static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *prefix_command;
-static enum pinion_log_level log_level_max = PINION_LOG_WARN;
-static bool log_is_off;
+static struct log_form form;
 static _Thread_local bool drops_late_lines;
 
-static void log_level_from_env(void)
+static void form_from_env(void)
 {
-	static const char *const names[] = {
-		[PINION_LOG_ERROR] = "error",
-		[PINION_LOG_WARN] = "warn",
-		[PINION_LOG_INFO] = "info",
-		[PINION_LOG_DEBUG] = "debug",
-	};
 	const char *text = getenv("PINION_LOG");
+	char mistake[256];
 
-	if (text == NULL || *text == '\0') {
-		return;
-	}
-	log_is_off = strcmp(text, "off") == 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			log_level_max = (enum pinion_log_level)i;
-			return;
-		}
-	}
-	if (!log_is_off) {
-		report_line("PINION_LOG=%s: not one of off, error, warn, info, debug", text);
+	(void)log_form_parse("warn", &form, mistake, sizeof(mistake));
+	form.is_journal = log_form_is_journal(getenv("JOURNAL_STREAM"), STDERR_FILENO);
+	if (text != NULL && !log_form_parse(text, &form, mistake, sizeof(mistake))) {
+		report_line("PINION_LOG: %s", mistake);
 	}
 }
 
 void report_init(const char *command_name)
 {
-	static bool is_level_known;
+	static bool is_form_known;
 
 	prefix_command = command_name;
-	if (!is_level_known) {
-		is_level_known = true;
-		log_level_from_env();
+	if (!is_form_known) {
+		is_form_known = true;
+		form_from_env();
 	}
-}
-
-static void append_prefix(struct output_text *line)
-{
-	output_text_string(line, "pinion");
-	if (prefix_command != NULL) {
-		output_text_string(line, " ");
-		output_text_string(line, prefix_command);
-	}
-	output_text_string(line, ": ");
 }
 
 void report_drop_late_lines(void)
@@ -99,7 +76,6 @@ static void write_line(struct output_text *line)
 {
 	size_t position = 0;
 
-	output_text_append(line, "\n", 1);
 	if (drops_late_lines && !becomes_possible()) {
 		output_text_free(line);
 		return;
@@ -119,6 +95,24 @@ static void write_line(struct output_text *line)
 	output_text_free(line);
 }
 
+/* Frees the message. `component` NULL: the command's own. */
+static void write_message(
+	enum pinion_log_level level, const char *component, struct output_text *message)
+{
+	const struct log_line line = {
+		.level = level,
+		.component = component,
+		.command = prefix_command,
+		.message = message->bytes == NULL ? "" : message->bytes,
+		.message_length = message->length,
+	};
+	struct output_text out = {0};
+
+	log_form_append(&form, &line, &out);
+	output_text_free(message);
+	write_line(&out);
+}
+
 bool report_is_possible(void)
 {
 	struct pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -130,54 +124,68 @@ bool report_is_possible(void)
 	return is_free && poll(&waiting, 1, 0) == 1;
 }
 
-void report_line(const char *format, ...)
+static void say(enum pinion_log_level level, const char *format, va_list arguments)
 {
 	int saved_errno = errno;
-	struct output_text line = {0};
+	struct output_text message = {0};
 	char small[512];
 	char *text = small;
-	va_list arguments;
+	va_list again;
 	int length;
 
-	va_start(arguments, format);
+	va_copy(again, arguments);
 	length = vsnprintf(small, sizeof(small), format, arguments);
-	va_end(arguments);
 	if (length < 0) {
 		length = 0;
 	}
 	if ((size_t)length >= sizeof(small)) {
 		text = malloc((size_t)length + 1);
 		if (text != NULL) {
-			va_start(arguments, format);
-			vsnprintf(text, (size_t)length + 1, format, arguments);
-			va_end(arguments);
+			vsnprintf(text, (size_t)length + 1, format, again);
 		} else {
 			text = small;
 			length = (int)sizeof(small) - 1;
 		}
 	}
-	append_prefix(&line);
-	output_text_escaped(&line, text, (size_t)length, false);
-	write_line(&line);
+	va_end(again);
+	output_text_escaped(&message, text, (size_t)length, false);
+	write_message(level, NULL, &message);
 	if (text != small) {
 		free(text);
 	}
 	errno = saved_errno;
 }
 
+void report_line(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(PINION_LOG_ERROR, format, arguments);
+	va_end(arguments);
+}
+
+void report_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(PINION_LOG_INFO, format, arguments);
+	va_end(arguments);
+}
+
 void report_path(const char *path, const char *reason)
 {
 	int saved_errno = errno;
-	struct output_text line = {0};
+	struct output_text message = {0};
 
-	append_prefix(&line);
 	if (path[0] == '\0') {
-		output_text_string(&line, "''");
+		output_text_string(&message, "''");
 	}
-	output_text_escaped(&line, path, strlen(path), true);
-	output_text_string(&line, ": ");
-	output_text_escaped(&line, reason, strlen(reason), false);
-	write_line(&line);
+	output_text_escaped(&message, path, strlen(path), true);
+	output_text_string(&message, ": ");
+	output_text_escaped(&message, reason, strlen(reason), false);
+	write_message(PINION_LOG_ERROR, NULL, &message);
 	errno = saved_errno;
 }
 
@@ -342,26 +350,33 @@ void report_outcome(
 		file->path, error == -ENOTSUP ? special_reason(file->mode) : report_reason(error));
 }
 
+static void report_record(void *arg, const struct pinion_log_record *record)
+{
+	struct output_text message = {0};
+
+	(void)arg;
+	output_text_escaped(&message, record->message, strlen(record->message), false);
+	write_message((enum pinion_log_level)record->level,
+		pinion_log_component_name(record->component), &message);
+}
+
 void report_log(void *arg, enum pinion_log_level level, const char *message)
 {
-	(void)arg;
-	if (log_is_off || level > log_level_max) {
-		return;
+	const struct pinion_log_record record = {
+		.level = (uint32_t)level,
+		.component = PINION_LOG_OBSERVE,
+		.message = message,
+	};
+
+	if (log_form_shows(&form, level, PINION_LOG_OBSERVE)) {
+		report_record(arg, &record);
 	}
-	switch (level) {
-	case PINION_LOG_ERROR:
-		report_line("%s", message);
-		return;
-	case PINION_LOG_WARN:
-		report_line("warning: %s", message);
-		return;
-	case PINION_LOG_INFO:
-		report_line("info: %s", message);
-		return;
-	case PINION_LOG_DEBUG:
-		report_line("debug: %s", message);
-		return;
-	}
+}
+
+void report_log_of(struct pinion_config *config)
+{
+	config->log_record = report_record;
+	config->log_dropped = form.dropped;
 }
 
 void report_totals(const struct pinion_scan_stats *totals)
@@ -373,7 +388,7 @@ void report_totals(const struct pinion_scan_stats *totals)
 		snprintf(ignored, sizeof(ignored), ", %llu ignored",
 			(unsigned long long)totals->ignored);
 	}
-	report_line("%llu %s: %llu done, %llu failed, %llu skipped, %llu cancelled%s",
+	report_note("%llu %s: %llu done, %llu failed, %llu skipped, %llu cancelled%s",
 		(unsigned long long)totals->seen, totals->seen == 1 ? "file" : "files",
 		(unsigned long long)totals->done, (unsigned long long)totals->failed,
 		(unsigned long long)totals->skipped, (unsigned long long)totals->cancelled,

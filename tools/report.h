@@ -6,7 +6,7 @@
 #ifndef PINION_TOOLS_REPORT_H
 #define PINION_TOOLS_REPORT_H
 
-#include <pinion/log.h>
+#include <pinion/config.h>
 #include <pinion/scan.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,9 @@ void report_init(const char *command_name);
  * one line and acts on no terminal.
  */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, of a line that is no error: JSON and the journal have a level. */
+void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * "PATH: REASON", the path with hidden characters, backslash and invalid UTF-8
@@ -55,7 +58,10 @@ void report_hole_timeout(const struct pinion_scan_file *file, uint64_t offset);
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
 
-/* A pinion_log_fn: errors and warnings as lines, more under PINION_LOG. */
+/* Its messages come as lines: errors and warnings, or as PINION_LOG says. */
+void report_log_of(struct pinion_config *config);
+
+/* A pinion_log_fn for readers of others' metrics and traces, as above. */
 void report_log(void *arg, enum pinion_log_level level, const char *message);
 
 /*

@@ -53,7 +53,7 @@ bool scanning_options_init(struct scanning_options *out_options)
 	out_options->tuning.stall_ms = STALL_MS;
 	pinion_scan_config_init(&out_options->scan);
 	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
-	out_options->runtime.log = report_log;
+	report_log_of(&out_options->runtime);
 	return pinion_config_from_env(&out_options->runtime, &out_options->tuning) == 0;
 }
 
@@ -251,7 +251,7 @@ void scanning_report_speed(
 {
 	double gigabytes = (double)totals->read_bytes / 1e9;
 
-	report_line(
+	report_note(
 		"%s%.3f GB (holes: %.3f GB) in %.3f s, %.3f GB/s; %llu file%s past the page cache",
 		first, gigabytes, (double)totals->hole_bytes / 1e9, seconds,
 		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)totals->direct_files,

@@ -403,7 +403,7 @@ static void reload(void)
 	apply();
 	pthread_cond_signal(&changed);
 	pthread_mutex_unlock(&lock);
-	report_line("limits are loaded from %s", options->limits_file);
+	report_note("limits are loaded from %s", options->limits_file);
 }
 
 static void init_condition(void)
@@ -484,7 +484,7 @@ void throttle_report(void)
 {
 	pthread_mutex_lock(&lock);
 	if (is_paced) {
-		report_line("targets: %.1f MB/s at the end, halved %llu times; %llu of %llu reads "
+		report_note("targets: %.1f MB/s at the end, halved %llu times; %llu of %llu reads "
 			    "were slower than the target",
 			(double)pace.rate / 1e6, (unsigned long long)pace.fall_count,
 			(unsigned long long)slow_sum, (unsigned long long)timed_sum);

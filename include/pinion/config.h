@@ -168,6 +168,21 @@ struct pinion_config {
 
 	/* The other fields. NULL: each has its default. Default NULL. */
 	const struct pinion_tuning *tuning;
+
+	/*
+	 * Receives messages instead of `log`, with `log_arg` as well: each with
+	 * the component that it is from. NULL: `log` does. Of a message that
+	 * repeats itself 20 lines are sent in a second, then how many were left
+	 * out; so with `log`. Default NULL.
+	 */
+	pinion_log_record_fn log_record;
+
+	/*
+	 * Levels that the library does not send, and does not format, eight
+	 * bits for each component, as pinion_log_limit() (log.h) sets them.
+	 * Default 0: it sends all.
+	 */
+	uint64_t log_dropped;
 };
 
 /*

@@ -27,9 +27,10 @@
 #include <unistd.h>
 
 /* The structs as first released; smaller ones were never valid. */
-#define CONFIG_BYTES_MIN sizeof(struct pinion_config)
+#define CONFIG_BYTES_MIN offsetof(struct pinion_config, log_record)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
-_Static_assert(sizeof(struct pinion_config) == 144, "released size");
+_Static_assert(CONFIG_BYTES_MIN == 144, "released size");
+_Static_assert(sizeof(struct pinion_config) == 160, "released size");
 _Static_assert(sizeof(struct pinion_tuning) == 312, "released size");
 
 #define ROW(part, member, variable, standard, min, max, multiple, words, is_set) \
@@ -181,6 +182,7 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, buffer_rest_ms, "PINION_BUFFER_REST_MS", 1000, 0, 86400000),
 	NUMBER(tuning, metrics_page, "PINION_METRICS_PAGE", 1, 0, 1),
 	NUMBER(tuning, trace_events, "PINION_TRACE_EVENTS", 0, 0, PIN_TRACE_EVENTS_MAX),
+	NUMBER(config, log_dropped, NULL, 0, 0, UINT64_MAX),
 };
 
 static __attribute__((unused)) bool is_sound(const struct pin_config_field *field)
@@ -243,6 +245,11 @@ static void write_defaults(const struct pin_config_parts *parts, enum pin_config
 			PIN_DCHECK(read_field(parts, &fields[i]) == fields[i].standard);
 		}
 	}
+}
+
+const char *pinion_log_component_name(uint32_t component)
+{
+	return pin_log_component_name(component);
 }
 
 void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
@@ -432,6 +439,7 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 	if (given == NULL || given->size < CONFIG_BYTES_MIN) {
 		return -EINVAL;
 	}
+	pinion_config_init(&config);
 	rc = pin_sized_take(&config, sizeof(config), given, given->size);
 	if (rc == 0) {
 		rc = take_tuning(&tuning, config.tuning);
@@ -441,7 +449,7 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 	}
 	config.size = sizeof(config);
 	config.tuning = NULL; /* the caller's, and no longer needed */
-	log = (struct pin_log){.fn = config.log, .arg = config.log_arg};
+	log = pin_config_log(&config);
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		rc = pin_config_check_field(
 			&log, &fields[i], read_field(&parts, &fields[i]), fields[i].name);

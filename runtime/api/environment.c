@@ -155,7 +155,7 @@ static bool is_internal(const char *text, size_t length)
 static void warn_of_unread(const struct pin_log *log)
 {
 	/* Only one of several that come at once; nothing else hangs on it. */
-	if (log->fn == NULL || pin_exchange_acq_rel_u32(&has_warned, 1) != 0) {
+	if (!pin_log_has_hook(log) || pin_exchange_acq_rel_u32(&has_warned, 1) != 0) {
 		return;
 	}
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
@@ -371,7 +371,7 @@ static int read_variable(const struct pin_config_parts *parts, const struct pin_
  */
 int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *tuning)
 {
-	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	struct pin_log log = pin_config_log(config);
 	struct pin_config_parts parts = {.config = config, .tuning = tuning};
 	size_t count;
 	const struct pin_config_field *fields = pin_config_fields(&count);

@@ -31,6 +31,19 @@
 int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *out_tuning,
 	const struct pinion_config *given);
 
+/* Where messages go; also of a struct of an older program. */
+static inline struct pin_log pin_config_log(const struct pinion_config *config)
+{
+	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+
+	if (config->size >= sizeof(*config)) {
+		log.record = config->log_record;
+		log.dropped = config->log_dropped;
+	}
+	pin_log_init(&log);
+	return log;
+}
+
 /* Fills in what an accepted configuration left to the library. */
 void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count);
 

@@ -333,6 +333,7 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 	}
 	if (log.fn == NULL && runtime != NULL) {
 		log = runtime->shared.log;
+		log.rates = NULL; /* the pool may live on */
 	}
 	pin_forked_watch(pin_recent_forget);
 	rc = pin_pool_config_accept(

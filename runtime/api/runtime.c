@@ -366,6 +366,7 @@ static void join_threads(struct pin_shared *shared)
 		}
 	}
 	pin_watchdog_stop(shared);
+	pin_log_flush(&shared->log, true);
 }
 
 /*
@@ -476,7 +477,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		.shared =
 			{
 				.host = host == &own_host ? &runtime->own_host : host,
-				.log = {.fn = accepted.log, .arg = accepted.log_arg},
+				.log = pin_config_log(&accepted),
 				.config = accepted,
 				.tuning = tuning,
 			},
@@ -484,6 +485,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		.own_host = own_host,
 		.latency_fd = -1,
 	};
+	runtime->shared.log_rates.now_ns = host->now_ns;
+	runtime->shared.log.rates = &runtime->shared.log_rates;
 	rc = examine_machine(runtime, &topology);
 	if (rc == 0) {
 		rc = place_workers(&runtime->shared, &topology, serving_counts);

@@ -261,7 +261,9 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 		own.size = sizeof(own);
 	}
 	if (!are_in_range(sizes)) {
-		log_range(&(struct pin_log){.fn = own.log, .arg = own.log_arg}, sizes);
+		struct pin_log log = pin_config_log(&own);
+
+		log_range(&log, sizes);
 		return -EINVAL;
 	}
 	if (own.tuning == NULL) {

@@ -12,29 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- lines ---- */
-
-/*
- * Messages to the embedder: formatted on the stack, handed over as one line.
- */
-
-void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
-{
-	char message[512];
-	va_list arguments;
-
-	PIN_DCHECK(level <= PINION_LOG_DEBUG);
-	if (log->fn == NULL) {
-		return;
-	}
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	log->fn(log->arg, level, message);
-}
-
-/* ---- ends ---- */
-
 static _Noreturn void write_and_abort(const char *message, size_t bytes)
 {
 	if (write(STDERR_FILENO, message, bytes) < 0) {
@@ -69,8 +46,8 @@ _Noreturn void pin_check_misused(const struct pin_log *log, const char *format, 
 	va_start(arguments, format);
 	vsnprintf(message, 512, format, arguments);
 	va_end(arguments);
-	if (log != NULL && log->fn != NULL) {
-		log->fn(log->arg, PINION_LOG_ERROR, message);
+	if (log != NULL) {
+		pin_log_send(log, PINION_LOG_ERROR, PINION_LOG_API, message);
 	}
 	bytes = strlen(line);
 	PIN_CHECK(bytes < sizeof(line));

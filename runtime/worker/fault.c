@@ -34,7 +34,7 @@ static bool may_log(struct pin_worker *worker)
 
 	PIN_DCHECK(worker->now_ns >= worker->fault_period_ns);
 	PIN_DCHECK(worker->fault_lines <= LOG_LINES_MAX);
-	if (shared->log.fn == NULL) {
+	if (!pin_log_is_on(&shared->log, PINION_LOG_WARN)) {
 		return false;
 	}
 	if (worker->now_ns - worker->fault_period_ns >= LOG_PERIOD_NS) {

@@ -667,6 +667,11 @@ static uint64_t late_ns(uint64_t due_ns, uint64_t now_ns, uint64_t period_ns)
 static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_times *times)
 {
 	shared->stalls.is_quiet = true;
+	pin_log_flush(&shared->log, false);
+	if (pin_load_relaxed_u32(&shared->log_rates.has_skipped) != 0) {
+		/* Their second is not over. */
+		shared->stalls.is_quiet = false;
+	}
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		look_at_worker(shared, &shared->workers[i], times);
 	}

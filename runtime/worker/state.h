@@ -328,6 +328,7 @@ struct pin_shared {
 	/* [const] after start */
 	const struct pin_host *host;
 	struct pin_log log;
+	struct pin_log_rates log_rates; /* of `log` */
 	struct pinion_config config;
 	struct pinion_tuning tuning;
 	struct pin_kernel kernel;

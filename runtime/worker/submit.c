@@ -263,7 +263,7 @@ int pin_requests_explain(const struct pin_shared *shared, struct pinion_request 
 	uint32_t i = 0;
 
 	PIN_DCHECK(rc < 0 && count > 0);
-	if (shared->log.fn == NULL) {
+	if (!pin_log_is_on(&shared->log, PINION_LOG_DEBUG)) {
 		return rc;
 	}
 	/* None of those before it was refused. */

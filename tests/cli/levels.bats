@@ -81,3 +81,46 @@ answers() {
 	expect 0
 	[ ! -s err ]
 }
+
+@test "PINION_LOG: levels of components, JSON, priorities for the journal" {
+	command -v jq >/dev/null || skip "jq is not installed"
+	echo text >file
+	# A line of the library, and one of the command.
+	PINION_IO_LEVL=fallback PINION_LOG=json pinion sum file $'no\n\xff"file'
+	expect 2
+	[ "$(wc -l <err)" = 3 ]
+	jq -se 'map(keys == ["component", "level", "message", "time"]) | all' err
+	jq -se 'map(select(.component == "api"))[0] | .level == "warn" and
+		(.message | startswith("PINION_IO_LEVL: no variable of that name"))' err
+	jq -se 'map(select(.component == "command")) | .[1].level == "info" and .[0].level == "error" and
+		.[0].message == "no\\n\\xFF\"file: no such file or directory"' err
+	jq -se 'map(.time | sub("\\.[0-9]{6}Z$"; "Z") | fromdateiso8601) | all(. > 1.7e9)' err
+	# By component, and not at all.
+	PINION_IO_LEVL=fallback PINION_LOG=api=error pinion sum file
+	[ ! -s err ]
+	PINION_IO_LEVL=fallback PINION_LOG=off,api=warn pinion sum file
+	[ "$(wc -l <err)" = 1 ]
+	PINION_LOG=debug pinion sum file
+	! grep -vE '^pinion sum: (debug|info): [a-z]+: ' err
+	# Where stderr is the journal's: priorities, and its own times.
+	: >err
+	JOURNAL_STREAM=$(stat -c %d:%i err) PINION_IO_LEVL=fallback pinion sum file absent
+	grep -q '^<4>pinion sum: warning: PINION_IO_LEVL: ' err
+	grep -q '^<3>pinion sum: absent: no such file or directory$' err
+	[ "$(grep -c '^<6>pinion sum: 2 files: ' err) $(wc -l <err)" = "1 3" ]
+	JOURNAL_STREAM=$(stat -c %d:%i err) PINION_LOG=json pinion sum absent
+	sed 's/^<[36]>//' err | jq -se 'map(has("time") | not) | all'
+	JOURNAL_STREAM=1:1 pinion sum absent
+	grep -qx 'pinion sum: absent: no such file or directory' err
+}
+
+@test "PINION_LOG: a line says which part is wrong, and the values that exist" {
+	echo text >file
+	PINION_LOG=warn,disk=info pinion sum file
+	expect 0
+	[ "$(cat err)" = 'pinion: PINION_LOG: "disk=info": "disk" is no component: there are api, host, memory, io, observe, worker, task, scan' ]
+	PINION_LOG=loud pinion sum file
+	[ "$(cat err)" = 'pinion: PINION_LOG: "loud" is neither a level (off, error, warn, info, debug), nor COMPONENT=LEVEL, nor json' ]
+	PINION_LOG=io=loud pinion sum file
+	[ "$(cat err)" = 'pinion: PINION_LOG: "io=loud": "loud" is not one of off, error, warn, info, debug' ]
+}

@@ -14,11 +14,39 @@
 #include <errno.h>
 #include <string.h>
 
-void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
+void pin_log_write(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, ...)
 {
 	(void)log;
 	(void)level;
+	(void)file;
 	(void)format;
+}
+
+void pin_log_send(const struct pin_log *log, enum pinion_log_level level,
+	enum pinion_log_component component, const char *message)
+{
+	(void)log;
+	(void)level;
+	(void)component;
+	(void)message;
+}
+
+const char *pin_log_component_name(uint32_t component)
+{
+	(void)component;
+	return NULL;
+}
+
+void pin_log_init(struct pin_log *log)
+{
+	log->levels_off = PINION_LOG_LEVELS;
+}
+
+void pin_log_flush(const struct pin_log *log, bool is_end)
+{
+	(void)log;
+	(void)is_end;
 }
 
 void pin_kernel_ring_hint(int error, char *out, size_t size)

@@ -341,7 +341,7 @@ static int bench_run(const struct command *command, int argc, char **argv)
 	pinion_tuning_init(&options.tuning);
 	/* Subjects keep their workers in one task for all of a measurement. */
 	options.tuning.stall_ms = 0;
-	options.runtime.log = report_log;
+	report_log_of(&options.runtime);
 	if (options.files == NULL) {
 		report_line("%s", report_reason(ENOMEM));
 	} else if (pinion_config_from_env(&options.runtime, &options.tuning) == 0) {
