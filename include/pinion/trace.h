@@ -97,7 +97,7 @@ PINION_API int pinion_trace_read(struct pinion_trace *trace);
  * format, to a descriptor: pinion_trace(3) has the meaning of its parts.
  * Functions get the names that the program's symbol tables have.
  *
- * Context: one thread at a time; allocates some 120 bytes for each event.
+ * Context: one thread at a time; allocates some 200 bytes for each event.
  * Errors: -ENOMEM; those of write(2).
  * Since: 0.1
  */

@@ -4,8 +4,8 @@
  *
  * The writer of a trace calls it, once. trace_marks.h has the marks.
  *
- * Invariant: an event makes six marks at most, so the room for all of them is
- * known before the first.
+ * Invariant: each kind of event makes a known number of marks at most, so the
+ * room for all of them is known before the first, whatever a page says.
  */
 #include "runtime/observe/trace_marks.h"
 #include "runtime/base/check.h"
@@ -14,9 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	MARKS_EACH = 6,
-	NONE = PIN_MARK_NO_EVENT,
+enum { NONE = PIN_MARK_NO_EVENT };
+
+/*
+ * The most that an event of each kind is the reason of: a begin of its slice,
+ * of a spawn with its arrow, and of a request's arrow.
+ */
+static const uint8_t marks_of[PIN_TRACE_KINDS] = {
+	[PIN_TRACE_TASK_BEGIN] = 6,
+	[PIN_TRACE_TASK_CANCEL] = 6,
+	[PIN_TRACE_PANIC] = 1,
+	[PIN_TRACE_TIMER] = 1,
+	[PIN_TRACE_STEAL] = 4,
+	[PIN_TRACE_PARK] = 1,
+	[PIN_TRACE_UNPARK] = 3,
+	[PIN_TRACE_WAKE] = 1,
+	[PIN_TRACE_DONE] = 1,
+	[PIN_TRACE_SUBMIT] = 3,
+	[PIN_TRACE_STALL] = 1,
 };
 
 /* A task or request by its address, with the events that wait for others. */
@@ -43,6 +58,7 @@ struct maker {
 	struct entry *entries;
 	size_t entry_mask;
 	uint64_t next_id;
+	size_t mark_room;
 };
 
 /* ---- the table ---- */
@@ -72,7 +88,7 @@ static struct pin_mark *add(struct maker *maker, enum pin_mark_shape shape, enum
 	struct pin_marks *marks = maker->marks;
 	struct pin_mark *mark = &marks->marks[marks->mark_count++];
 
-	PIN_DCHECK(marks->mark_count <= marks->event_count * MARKS_EACH + maker->track_count * 2);
+	PIN_CHECK(marks->mark_count <= maker->mark_room);
 	*mark = (struct pin_mark){
 		.time_ns = marks->events[event].event.time_ns,
 		.event = event,
@@ -455,6 +471,18 @@ static size_t table_size(size_t event_count)
 	return size;
 }
 
+static size_t count_marks(const struct pinion_trace *trace)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < trace->taken_count; i++) {
+		uint8_t kind = trace->taken[i].event.kind;
+
+		count += kind < PIN_TRACE_KINDS ? marks_of[kind] : 0;
+	}
+	return count;
+}
+
 static int allocate(struct maker *maker, const struct pinion_trace *trace)
 {
 	struct pin_marks *marks = maker->marks;
@@ -462,7 +490,8 @@ static int allocate(struct maker *maker, const struct pinion_trace *trace)
 	struct pin_trace_taken *room = calloc(count + 1, sizeof(*room));
 
 	marks->events = calloc(count + 1, sizeof(*marks->events));
-	marks->marks = calloc(count * MARKS_EACH + maker->track_count * 2, sizeof(*marks->marks));
+	maker->mark_room = count_marks(trace);
+	marks->marks = calloc(maker->mark_room + 1, sizeof(*marks->marks));
 	maker->tracks = calloc(maker->track_count, sizeof(*maker->tracks));
 	maker->entries = calloc(table_size(count), sizeof(*maker->entries));
 	maker->entry_mask = table_size(count) - 1;

@@ -139,7 +139,7 @@ static int take_file(struct pinion_trace *trace)
 	return rc < 0 ? rc : make_cursors(trace);
 }
 
-static int open_file(
+int pin_trace_open_file(
 	const char *path, int pid, const struct pin_log *log, struct pinion_trace **out_trace)
 {
 	struct pinion_trace *trace = calloc(1, sizeof(*trace));
@@ -250,7 +250,7 @@ int pinion_trace_open_pid(int pid, uint32_t index, pinion_log_fn log_fn, void *l
 		int rc = find_descriptor(pid, i, path);
 
 		if (rc == 0) {
-			rc = open_file(path, pid, &log, &trace);
+			rc = pin_trace_open_file(path, pid, &log, &trace);
 		} else if (rc != -ENOENT || index == 0) {
 			say_not_found(&log, pid, rc);
 		}

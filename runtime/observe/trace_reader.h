@@ -38,4 +38,8 @@ struct pinion_trace {
 int pin_trace_open_words(
 	const struct pin_atomic_u64 *words, int pid, struct pinion_trace **out_trace);
 
+/* Of process `pid`, from a descriptor of its or a copy of its page. */
+int pin_trace_open_file(
+	const char *path, int pid, const struct pin_log *log, struct pinion_trace **out_trace);
+
 #endif

@@ -112,7 +112,8 @@ static void happenings_prepare(void)
 }
 
 /* One worker, up to the end; `watch` is called when all tasks have run. */
-static void happenings_run(uint32_t trace_events, void (*watch)(struct pinion_runtime *runtime))
+static inline void happenings_run(
+	uint32_t trace_events, void (*watch)(struct pinion_runtime *runtime))
 {
 	struct pinion_config config;
 
@@ -137,7 +138,8 @@ static int happenings_run_to_stop(struct pinion_task *task)
 	return HAPPENINGS_FAILURE;
 }
 
-static void happenings_stop(uint32_t trace_events, void (*watch)(struct pinion_runtime *runtime))
+static inline void happenings_stop(
+	uint32_t trace_events, void (*watch)(struct pinion_runtime *runtime))
 {
 	struct pinion_task root = {.run = happenings_run_to_stop};
 	struct pinion_config config;
@@ -167,7 +169,7 @@ static uint64_t happenings_now_ns(void)
 }
 
 /* Worker 0 takes half of six from worker 1. `trace` may be NULL. */
-static void happenings_steal(struct pin_trace *trace)
+static inline void happenings_steal(struct pin_trace *trace)
 {
 	static const struct pin_host host = {
 		.now_ns = happenings_now_ns, .fence_all = happenings_fence_all};
