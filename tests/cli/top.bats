@@ -485,3 +485,34 @@ shows() {
 	# Thirty of them, however wide it is.
 	shows '^  queue \(▁\)\{30\} [0-9.]*  I/O/s \(▁\)\{30\} [0-9.]*  CPU '
 }
+
+# Where the value of a runtime with that name is in a page.
+place_of() {
+	local row
+	row=$(LC_ALL=C grep -obUaP "\\x00$1\\x00" "$2" | head -n 1)
+	row=$((${row%%:*} + 1))
+	echo $((8 * ($(od -An -tu8 -j 40 -N 8 "$2") + $(od -An -tu4 -j $((row + 48)) -N 4 "$2"))))
+}
+
+@test "on a terminal: a count of stalls is red while it grows" {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	fed_pid=$fed
+	fed=./page
+	on_screen 24 80 C
+	fed=$fed_pid
+	shows "($fed_pid), ./page: up "
+	! grep -q stalls screen
+	place=$(place_of stalls page)
+	for count in {1..100}; do
+		patch_file page "$place" "\\$(printf '%03o' "$count")"
+		sleep 0.05
+		"${tmux[@]}" capture-pane -e -p >coloured
+		! grep -q $'\033\\[[0-9;]*31m.*  stalls: [0-9]*, [0-9]* of them now' coloured || break
+		[ "$count" != 100 ]
+	done
+	# Later it is still there, but not red.
+	shows '^  stalls: [0-9]*$'
+	"${tmux[@]}" capture-pane -e -p >coloured
+	! grep -q $'\033\\[[0-9;]*31m.*  stalls' coloured
+}
