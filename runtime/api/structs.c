@@ -46,6 +46,7 @@ static const struct {
 	STRUCT(pinion_job),
 	STRUCT(pinion_lane_stats),
 	STRUCT(pinion_limits),
+	STRUCT(pinion_log_record),
 	STRUCT(pinion_machine),
 	STRUCT(pinion_metrics_field),
 	STRUCT(pinion_metrics_info),

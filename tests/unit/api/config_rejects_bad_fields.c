@@ -272,8 +272,15 @@ static void check_sizes(void)
 	expect_number("unknown tail", -E2BIG, pin_config_accept(&accepted, &tuning, &newer.known));
 	expect_number("output of a refused one", 1, accepted.size);
 
+	/* Of a program that knows no `log_record`: what it has there is not. */
 	pinion_config_init(&config);
-	config.size = sizeof(config) - 8;
+	config.size = offsetof(struct pinion_config, log_record);
+	config.log_record = (pinion_log_record_fn)(uintptr_t)1;
+	config.log_dropped = 1;
+	expect_number("an older program's", 0, pin_config_accept(&accepted, &tuning, &config));
+	expect_true("its defaults", accepted.log_record == NULL && accepted.log_dropped == 0);
+	pinion_config_init(&config);
+	config.size = (uint32_t)offsetof(struct pinion_config, log_record) - 8;
 	expect_number("smaller than any release", -EINVAL,
 		pin_config_accept(&accepted, &tuning, &config));
 	config.size = 0;

@@ -131,6 +131,8 @@ static const struct {
 	OTHER(config.lanes),
 	OTHER(config.log),
 	OTHER(config.log_arg),
+	OTHER(config.log_record),
+	OTHER(config.log_dropped), /* no variable of the library sets it */
 	OTHER(config.allocator),
 	OTHER(config.after_start),
 	OTHER(config.before_park),
