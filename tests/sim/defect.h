@@ -55,6 +55,7 @@ enum defect {
 	DEFECT_SPAWN_UNTOLD,	       /* a lone spawn wakes no worker */
 	DEFECT_URGENT_LAST,	       /* tasks of urgent requests go after the ready ones */
 	DEFECT_URGENT_UNBOUNDED,       /* or pass others for ever */
+	DEFECT_STALL_UNSEEN,	       /* a worker that gets up wakes no watchdog */
 	DEFECT_COUNT,
 };
 

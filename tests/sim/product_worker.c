@@ -96,6 +96,8 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_ring_fini(...) (defect_is(DEFECT_RING_LEAKS) ? (void)0 : pin_ring_fini(__VA_ARGS__))
 #define pin_watchdog_note_kept(...) \
 	(defect_is(DEFECT_WATCHDOG_UNTOLD) ? (void)0 : pin_watchdog_note_kept(__VA_ARGS__))
+#define pin_watchdog_note_awake(...) \
+	(defect_is(DEFECT_STALL_UNSEEN) ? (void)0 : pin_watchdog_note_awake(__VA_ARGS__))
 #define pin_ring_init init_ring
 #define pin_external_pop(...) begun(pin_external_pop(__VA_ARGS__))
 #define pin_external_may_adopt(...) \

@@ -168,8 +168,15 @@ static void burn(const struct sim_program *program)
 
 static void hold(const struct sim_program *program)
 {
+	uint64_t stall_us = (uint64_t)workload.test->stall_ms * 1000;
+
 	if (program->hold_us > 0) {
 		world_busy((uint64_t)program->hold_us * 1000);
+	}
+	/* Checks are half of that apart, and late by less. */
+	if (stall_us > 0 && program->hold_us >= 4 * stall_us &&
+		!pin_worker_current()->stall.is_told) {
+		world_fail("a task of %u us is not seen to be stalled", program->hold_us);
 	}
 }
 
