@@ -269,11 +269,40 @@ static void put_task_arguments(
 	}
 }
 
+/* The parts that follow each other in one ring. */
+static void put_path(struct json *json, uint32_t number)
+{
+	struct pin_trace_taken *events = json->marks->events;
+	char path[PIN_TRACE_PATH_PARTS * PIN_TRACE_TEXT + 1];
+	uint32_t ring = events[number].ring;
+	size_t length = 0;
+
+	for (size_t i = number; i < json->marks->event_count; i++) {
+		size_t bytes = pin_min_u64(events[i].event.way, PIN_TRACE_TEXT);
+
+		if (events[i].ring != ring) {
+			continue;
+		}
+		if (events[i].event.kind != PIN_TRACE_PATH || length + bytes >= sizeof(path)) {
+			break;
+		}
+		memcpy(path + length, pin_trace_event_text(&events[i].event), bytes);
+		length += bytes;
+	}
+	path[length] = '\0';
+	PUT(json, "\"file\":");
+	put_text(json, path);
+	PUT(json, ",");
+}
+
 static void put_request_arguments(
 	struct json *json, const struct pin_mark *mark, const struct pin_trace_event *event)
 {
 	const struct pin_trace_event *end;
 
+	if (mark->path != PIN_MARK_NO_EVENT) {
+		put_path(json, mark->path);
+	}
 	if (mark->shape == PIN_MARK_REQUEST_BEGIN) {
 		put(json, "\"offset\":%" PRIu64 ",\"bytes\":%" PRIu32, event->second,
 			(uint32_t)event->number);

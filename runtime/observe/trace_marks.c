@@ -9,12 +9,16 @@
  */
 #include "runtime/observe/trace_marks.h"
 #include "runtime/base/check.h"
+#include "runtime/io/operation.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NONE = PIN_MARK_NO_EVENT };
+
+/* Keys of descriptors in the table. */
+#define DESCRIPTORS (UINT64_C(1) << 63)
 
 /*
  * The most that an event of each kind is the reason of: a begin of its slice,
@@ -40,6 +44,7 @@ struct entry {
 	uint32_t spawn;	  /* event, or NONE */
 	uint32_t submit;
 	uint32_t timer;
+	uint32_t path; /* of a request that opens, or of a descriptor */
 	uint64_t request_id;
 	bool is_over; /* the request was completed, and its task is to come */
 };
@@ -49,6 +54,7 @@ struct track {
 	uint32_t task; /* event, or NONE */
 	uint32_t park;
 	uint32_t wake; /* the last of it, or NONE */
+	uint32_t open; /* the submission whose path comes next, or NONE */
 };
 
 struct maker {
@@ -71,8 +77,11 @@ static struct entry *entry_of(const struct maker *maker, uint64_t address)
 		struct entry *entry = &maker->entries[place & maker->entry_mask];
 
 		if (entry->address == 0) {
-			*entry = (struct entry){
-				.address = address, .spawn = NONE, .submit = NONE, .timer = NONE};
+			*entry = (struct entry){.address = address,
+				.spawn = NONE,
+				.submit = NONE,
+				.timer = NONE,
+				.path = NONE};
 		}
 		if (entry->address == address) {
 			return entry;
@@ -93,6 +102,7 @@ static struct pin_mark *add(struct maker *maker, enum pin_mark_shape shape, enum
 		.time_ns = marks->events[event].event.time_ns,
 		.event = event,
 		.end = event,
+		.path = NONE,
 		.track = track,
 		.shape = (uint8_t)shape,
 		.name = (uint8_t)name,
@@ -225,7 +235,9 @@ static void submit(struct maker *maker, uint32_t number)
 	struct entry *entry = entry_of(maker, maker->marks->events[number].event.first);
 
 	entry->submit = number;
+	entry->path = NONE;
 	entry->is_over = false;
+	maker->tracks[maker->marks->events[number].ring].open = number;
 	entry->request_id = maker->next_id++;
 	if (!is_in_task(maker, number)) {
 		(void)add_slice(maker, PIN_MARK_SUBMIT, number, number);
@@ -233,7 +245,7 @@ static void submit(struct maker *maker, uint32_t number)
 }
 
 /* `end` NONE: it is under way when the trace ends. */
-static void add_request(struct maker *maker, const struct entry *entry, uint32_t end)
+static void add_request(struct maker *maker, const struct entry *entry, uint32_t path, uint32_t end)
 {
 	const struct pin_trace_taken *events = maker->marks->events;
 	struct pin_mark *mark;
@@ -242,12 +254,54 @@ static void add_request(struct maker *maker, const struct entry *entry, uint32_t
 		events[entry->submit].ring);
 	mark->id = entry->request_id;
 	mark->end = end;
+	mark->path = path;
 	mark = add(maker, PIN_MARK_REQUEST_END, PIN_MARK_IO, end == NONE ? entry->submit : end,
 		events[entry->submit].ring);
 	mark->id = entry->request_id;
 	mark->time_ns = end == NONE ? maker->marks->end_ns : mark->time_ns;
 	mark->event = entry->submit;
 	mark->end = end;
+}
+
+/* The first part of the path of the last open on that track. */
+static void note_path(struct maker *maker, uint32_t number)
+{
+	struct track *track = &maker->tracks[maker->marks->events[number].ring];
+
+	if (track->open != NONE) {
+		entry_of(maker, maker->marks->events[track->open].event.first)->path = number;
+		track->open = NONE;
+	}
+}
+
+static bool opens(uint8_t operation)
+{
+	return operation == PINION_OP_OPEN || operation == PIN_OP_OPEN_PLAIN;
+}
+
+/*
+ * The path of a completed request's file, or NONE: of its own, where it opens,
+ * or that with which its descriptor was opened.
+ */
+static uint32_t note_file(struct maker *maker, const struct entry *entry, uint32_t number)
+{
+	const struct pin_trace_event *event = &maker->marks->events[number].event;
+	int32_t descriptor = (int32_t)(uint32_t)event->second;
+	uint32_t path = entry->path;
+	struct entry *file;
+
+	if (descriptor < 0) {
+		return path;
+	}
+	/* No task has such an address. */
+	file = entry_of(maker, DESCRIPTORS | (uint32_t)descriptor);
+	if (opens(event->way)) {
+		file->path = path;
+	} else {
+		path = file->path;
+		file->path = event->way == PINION_OP_CLOSE ? NONE : path;
+	}
+	return path;
 }
 
 static void complete(struct maker *maker, uint32_t number)
@@ -258,7 +312,7 @@ static void complete(struct maker *maker, uint32_t number)
 		maker->marks->halves++;
 		return;
 	}
-	add_request(maker, entry, number);
+	add_request(maker, entry, note_file(maker, entry, number), number);
 	entry->is_over = true;
 }
 
@@ -364,6 +418,9 @@ static void take(struct maker *maker, uint32_t number)
 	case PIN_TRACE_COMPLETE:
 		complete(maker, number);
 		break;
+	case PIN_TRACE_PATH:
+		note_path(maker, number);
+		break;
 	case PIN_TRACE_PANIC:
 		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_PANIC, number, taken->ring);
 		break;
@@ -398,7 +455,7 @@ static void close_all(struct maker *maker)
 		const struct entry *entry = &maker->entries[i];
 
 		if (entry->address != 0 && entry->submit != NONE && !entry->is_over) {
-			add_request(maker, entry, NONE);
+			add_request(maker, entry, entry->path, NONE);
 		}
 	}
 }
@@ -465,7 +522,8 @@ static size_t table_size(size_t event_count)
 {
 	size_t size = 64;
 
-	while (size < 2 * event_count) {
+	/* A completion has two: of its request and of its descriptor. */
+	while (size < 4 * event_count) {
 		size *= 2;
 	}
 	return size;
@@ -507,7 +565,8 @@ static int allocate(struct maker *maker, const struct pinion_trace *trace)
 	free(room);
 	marks->event_count = count;
 	for (uint32_t i = 0; i < maker->track_count; i++) {
-		maker->tracks[i] = (struct track){.task = NONE, .park = NONE, .wake = NONE};
+		maker->tracks[i] =
+			(struct track){.task = NONE, .park = NONE, .wake = NONE, .open = NONE};
 	}
 	return 0;
 }

@@ -60,6 +60,7 @@ struct pin_mark {
 	uint64_t id;	      /* of a request or an arrow */
 	uint32_t event;	      /* the first of its events */
 	uint32_t end;	      /* the last, or PIN_MARK_NO_EVENT: the trace ends before it */
+	uint32_t path;	      /* of a request: its file's first PIN_TRACE_PATH, or none */
 	uint32_t track;	      /* a worker, or the number of workers: other threads */
 	uint8_t shape;	      /* enum pin_mark_shape */
 	uint8_t name;	      /* enum pin_mark_name */

@@ -70,7 +70,9 @@ enum pin_trace_kind {
 	PIN_TRACE_COMPLETE = 15,
 	/* way: of what; number: its place; nanoseconds; function, or dev_t */
 	PIN_TRACE_STALL = 16,
-	PIN_TRACE_KINDS = 17,
+	/* After the submission of an open. way: bytes of `text` */
+	PIN_TRACE_PATH = 17,
+	PIN_TRACE_KINDS = 18,
 };
 
 /* Where a task that begins was taken from. */
@@ -95,6 +97,8 @@ enum pin_trace_stall {
 
 enum {
 	PIN_TRACE_EVENT_WORDS = 4,
+	PIN_TRACE_TEXT = 20,
+	PIN_TRACE_PATH_PARTS = 3, /* the end of a longer path */
 	/* Of a ring: its head, alone in a cache line, then the slots. */
 	PIN_TRACE_HEAD_WORDS = PIN_CACHE_LINE / sizeof(uint64_t),
 };
@@ -112,6 +116,16 @@ struct pin_trace_event {
 
 _Static_assert(sizeof(struct pin_trace_event) == PIN_TRACE_EVENT_WORDS * sizeof(uint64_t),
 	"a slot of 32 bytes");
+
+_Static_assert(
+	sizeof(struct pin_trace_event) - offsetof(struct pin_trace_event, number) == PIN_TRACE_TEXT,
+	"a text takes the place of the last three");
+
+/* The part of a path that a PIN_TRACE_PATH has, without an end. */
+static inline char *pin_trace_event_text(struct pin_trace_event *event)
+{
+	return (char *)event + offsetof(struct pin_trace_event, number);
+}
 
 /* The writer's end of a ring. */
 struct pin_trace_ring {

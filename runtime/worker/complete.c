@@ -307,7 +307,7 @@ static inline bool is_urgent(struct pinion_request *request)
 /* Its descriptor, or -1; an open's is what it results in. */
 static int32_t descriptor_of(const struct pinion_request *request)
 {
-	if (request->op == PINION_OP_OPEN) {
+	if (pin_event_opens(request->op)) {
 		return request->result >= 0 ? (int32_t)request->result : -1;
 	}
 	return request->file != NULL ? request->file->fd : -1;

@@ -29,6 +29,8 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 
+#include <string.h>
+
 /*
  * Makes the trace that the tuning asks for, if it does, before any worker
  * starts, and ends it when all are gone. -ENOMEM.
@@ -209,6 +211,29 @@ static inline void pin_event_note_task(struct pin_worker *worker, enum pin_trace
 	uint32_t way, const struct pinion_task *task, uint64_t function)
 {
 	pin_event_note(worker, kind, way, -1, pin_event_address(task), function);
+}
+
+/* With or without a look at the file; its result is a descriptor. */
+static inline bool pin_event_opens(uint32_t operation)
+{
+	return operation == PINION_OP_OPEN || operation == PIN_OP_OPEN_PLAIN;
+}
+
+/* The end of it, in several events; its reader knows the descriptor later. */
+static inline void pin_event_note_path(struct pin_worker *worker, const char *path)
+{
+	size_t length = strlen(path);
+	size_t most = PIN_TRACE_PATH_PARTS * PIN_TRACE_TEXT;
+	size_t at = length > most ? length - most : 0;
+
+	while (at < length) {
+		size_t bytes = pin_min_u64(length - at, PIN_TRACE_TEXT);
+		struct pin_trace_event event = {.kind = PIN_TRACE_PATH, .way = (uint8_t)bytes};
+
+		memcpy(pin_trace_event_text(&event), path + at, bytes);
+		pin_trace_put(worker->shared->trace, worker->trace_ring, &event);
+		at += bytes;
+	}
 }
 
 /* Its result is what an int holds, if it is no number of bytes. */

@@ -428,6 +428,9 @@ static PIN_APART void note_submitted(
 		pin_event_note_request(worker, PIN_TRACE_SUBMIT, request,
 			(int64_t)pin_min_u64(request->length_bytes, UINT32_MAX),
 			request->offset_bytes);
+		if (pin_event_opens(request->op)) {
+			pin_event_note_path(worker, request->path);
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ make_tree() {
 		length > 0 and all(. > 0)' t.json
 	jq -e '[.traceEvents[] | select(.ph == "e" and .name == "read") | .args.result] |
 		add == 3000000' t.json
+	# The file of each by its name, which comes with the open.
+	jq -e '[.traceEvents[] | select(.ph == "b" and (.name | test("^(open|read)"))) |
+		.args.file] | length > 3 and all(. == "large")' t.json
 }
 
 @test "a checker of the format finds what is planted" {
