@@ -355,6 +355,19 @@ PINION_API int pinion_runtime_get_histogram(const struct pinion_runtime *runtime
 PINION_API int pinion_device_get_histogram(const struct pinion_runtime *runtime, uint32_t index,
 	struct pinion_histogram *out_histogram);
 
+struct pinion_pool;
+
+/*
+ * Reads how long threads have waited in pinion_pool_acquire_wait(), whatever
+ * came of it. A call that found a buffer at once is not included, nor are the
+ * waits of tasks.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API void pinion_pool_get_waits(
+	const struct pinion_pool *pool, struct pinion_histogram *out_histogram);
+
 /* ---- reading the metrics of a process ---- */
 
 /*

@@ -14,6 +14,7 @@
 #include "runtime/worker/wait.h"
 
 #include <pinion/config.h>
+#include <pinion/metrics.h>
 #include <pinion/pool.h>
 #include <stddef.h>
 
@@ -156,6 +157,9 @@ struct pinion_pool {
 	struct pin_atomic_u32 owners;
 	struct pin_atomic_u32 is_closed;
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
+	/* [W:any R:any] how long threads waited, as struct pinion_histogram */
+	struct pin_atomic_u64 waits_sum_ns;
+	struct pin_atomic_u64 waits[PINION_HISTOGRAM_BUCKETS];
 	/* [const] for its beginning and its end */
 	uint32_t cache_count;
 	const struct pin_host *host;

@@ -17,6 +17,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_internal.h"
+#include "runtime/observe/histogram.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/worker.h"
 
@@ -300,6 +301,13 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
 	return 0;
 }
 
+static void note_wait(struct pinion_pool *pool, uint64_t waited_ns)
+{
+	/* Relaxed: figures. */
+	pin_fetch_add_relaxed_u64(&pool->waits[pin_histogram_bucket(waited_ns)], 1);
+	pin_fetch_add_relaxed_u64(&pool->waits_sum_ns, waited_ns);
+}
+
 /*
  * A worker must not block, so it is refused; a task there uses the form without
  * a wait of the thread.
@@ -308,6 +316,7 @@ int pinion_pool_acquire_wait(
 	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer)
 {
 	struct pin_waiter waiter;
+	uint64_t begin_ns;
 	int rc;
 
 	if (is_foreign(pool)) {
@@ -323,7 +332,9 @@ int pinion_pool_acquire_wait(
 		return -EDEADLK;
 	}
 	pin_waiter_init(&waiter, 1, NULL);
+	begin_ns = pool->waiters.host->now_ns();
 	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
+	note_wait(pool, pool->waiters.host->now_ns() - begin_ns);
 	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
 }
 
@@ -522,6 +533,16 @@ void pinion_pool_get_stats(
 		sum.spills += pin_meter_read(&pool->pool.magazines[i].spills);
 	}
 	pin_sized_give(out_stats, size, &sum, sizeof(sum));
+}
+
+void pinion_pool_get_waits(const struct pinion_pool *pool, struct pinion_histogram *out_histogram)
+{
+	*out_histogram =
+		(struct pinion_histogram){.sum_ns = pin_load_relaxed_u64(&pool->waits_sum_ns)};
+	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
+		out_histogram->buckets[i] = pin_load_relaxed_u64(&pool->waits[i]);
+		out_histogram->count += out_histogram->buckets[i];
+	}
 }
 
 /* ---- a task's own ---- */

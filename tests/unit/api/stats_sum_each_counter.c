@@ -330,6 +330,38 @@ static struct pinion_pool_stats pool_stats(const struct pinion_pool *pool)
 	return stats;
 }
 
+/* A call that waits is counted, and for how long. */
+static void check_pool_waits(struct pinion_runtime *runtime)
+{
+	static struct pinion_histogram waits;
+	struct pinion_buffer buffers[64];
+	struct pinion_buffer none;
+	struct pinion_pool_config config;
+	struct pinion_pool *pool = NULL;
+
+	pinion_pool_config_init(&config);
+	config.buffer_count = 64;
+	config.buffer_bytes = 4096;
+	expect_number("pool", 0, pinion_pool_create(runtime, &config, &pool));
+	for (int i = 0; i < 64; i++) {
+		expect_number(
+			"at once", 0, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffers[i]));
+	}
+	pinion_pool_get_waits(pool, &waits);
+	expect_number("no wait", 0, (long long)waits.count);
+	expect_number("waits in vain", -ETIME,
+		pinion_pool_acquire_wait(pool, pinion_clock_now_ns() + 1000000, &none));
+	pinion_pool_get_waits(pool, &waits);
+	expect_number("a wait", 1, (long long)waits.count);
+	expect_true("its time is in its bucket",
+		waits.sum_ns / 33 * 32 <= pinion_histogram_quantile_ns(&waits, 1000) + 2 &&
+			pinion_histogram_quantile_ns(&waits, 1000) / 33 * 32 <= waits.sum_ns + 2);
+	for (int i = 0; i < 64; i++) {
+		expect_number("release", 0, pinion_pool_release(pool, &buffers[i]));
+	}
+	pinion_pool_destroy(pool);
+}
+
 static void check_pool(struct pinion_runtime *runtime)
 {
 	struct pinion_pool_config config;
@@ -409,6 +441,7 @@ int main(void)
 {
 	struct pinion_runtime *runtime = runtimes_start(WORKERS, PINION_IO_FALLBACK);
 
+	check_pool_waits(runtime);
 	check_pool(runtime);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	check_runtime(runtime);
