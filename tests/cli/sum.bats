@@ -799,7 +799,7 @@ wait_for_open() {
 
 @test "help and version" {
 	run -0 "$PINION" sum -h
-	[ "${#lines[@]}" -le 32 ]
+	[ "${#lines[@]}" -le 33 ]
 	run -0 "$PINION" sum --help
 	[[ $output == *"Exit status"* ]]
 	[ "$output" = "$("$PINION" help sum)" ]
