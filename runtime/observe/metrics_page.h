@@ -42,6 +42,8 @@ enum {
 	PIN_SLOT_PLACE = 1,
 	PIN_SLOT_PUBLISHED = 2,
 	PIN_SLOT_COUNTS = 3,
+	/* After the counts and the depth of the queue. */
+	PIN_SLOT_IN_FLIGHT = PIN_SLOT_COUNTS + PIN_COUNTS + 1,
 };
 
 /* "pinionMP" in memory, if byte order is little. */
@@ -201,6 +203,17 @@ static inline void pin_metrics_page_set_place(
 	if (observed->slot != NULL) {
 		/* Relaxed: a figure by itself. */
 		pin_store_relaxed_u64(&observed->slot[PIN_SLOT_PLACE], place);
+	}
+}
+
+/* Of a worker that falls asleep, also where it publishes nothing before that. */
+static inline void pin_metrics_page_set_in_flight(
+	const struct pin_observed *observed, const struct pin_meter *meter)
+{
+	if (observed->slot != NULL) {
+		/* Relaxed: a figure by itself. */
+		pin_store_relaxed_u64(
+			&observed->slot[PIN_SLOT_IN_FLIGHT], pin_counts_in_flight(meter));
 	}
 }
 

@@ -73,6 +73,9 @@ static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
 static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
 {
 	pin_metrics_page_set_place(&worker->observed, place);
+	if (place != PINION_WORKER_RUNNING) {
+		pin_metrics_page_set_in_flight(&worker->observed, &worker->meter);
+	}
 }
 
 /* ---- times ---- */
