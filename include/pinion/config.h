@@ -173,7 +173,7 @@ struct pinion_config {
 	 * Receives messages instead of `log`, with `log_arg` as well: each with
 	 * the component that it is from. NULL: `log` does. Of a message that
 	 * repeats itself 20 lines are sent in a second, then how many were left
-	 * out; so with `log`. Default NULL.
+	 * out; so with `log`. Debug messages have no limit. Default NULL.
 	 */
 	pinion_log_record_fn log_record;
 

@@ -67,7 +67,8 @@ const char *pin_log_component_name(uint32_t component);
 
 /*
  * A limit of lines a second for each message of a runtime, so that a fault that
- * repeats itself cannot fill a journal.
+ * repeats itself cannot fill a journal. Messages at debug level, which a caller
+ * asks for, have none.
  *
  * A message is known by its format, which each place in the source has for
  * itself. Of each PIN_LOG_LINES_MAX are passed on in a second; the next second
