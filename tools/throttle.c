@@ -484,10 +484,12 @@ void throttle_report(void)
 {
 	pthread_mutex_lock(&lock);
 	if (is_paced) {
-		report_note("targets: %.1f MB/s at the end, halved %llu times; %llu of %llu reads "
-			    "were slower than the target",
-			(double)pace.rate / 1e6, (unsigned long long)pace.fall_count,
-			(unsigned long long)slow_sum, (unsigned long long)timed_sum);
+		report_note("targets: %.1f MB/s at the end, halved %llu times",
+			(double)pace.rate / 1e6, (unsigned long long)pace.fall_count);
+		if (limits.latency_ns != 0) {
+			report_note("%llu of %llu reads were slower than --latency-target",
+				(unsigned long long)slow_sum, (unsigned long long)timed_sum);
+		}
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -38,7 +38,9 @@ bool tracing_check(const char *path)
 	}
 	free(folder);
 	if (error != 0) {
-		report_path(path, report_reason(error));
+		report_path(path,
+			error == EISDIR ? "is a directory: a trace is a file"
+					: report_reason(error));
 	}
 	return error == 0;
 }

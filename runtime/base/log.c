@@ -97,8 +97,7 @@ void pin_log_write(const struct pin_log *log, enum pinion_log_level level, const
 	}
 	component = component_of(file);
 	if ((uint32_t)level + dropped_of(log, component) >= PINION_LOG_LEVELS ||
-		(level != PINION_LOG_DEBUG &&
-			!pin_log_rate_try(log, level, component, format))) {
+		(level != PINION_LOG_DEBUG && !pin_log_rate_try(log, level, component, format))) {
 		return;
 	}
 	va_start(arguments, format);

@@ -206,7 +206,7 @@ static inline void pin_metrics_page_set_place(
 	}
 }
 
-/* Of a worker that falls asleep, also where it publishes nothing before that. */
+/* Of a worker that falls asleep, also where it publishes nothing before. */
 static inline void pin_metrics_page_set_in_flight(
 	const struct pin_observed *observed, const struct pin_meter *meter)
 {

@@ -308,6 +308,9 @@ patch_file() {
 	grep -qx "pinion_up{pid=\"$fed\",runtime=\"$created\",program=\"[^\"]*\"} 1" folder/pinion.prom
 	[ "$(grep -o 'quantile="[^"]*"' folder/pinion.prom | sort -u | tr '\n' ' ')" = \
 		'quantile="0.5" quantile="0.99" quantile="0.999" ' ]
+	pinion top --once --json --openmetrics=folder "$fed"
+	expect 2
+	grep -qx 'pinion top: --json and --openmetrics exclude each other' err
 	pinion top --once --openmetrics=absent "$fed"
 	expect 2
 	grep -q '^pinion top: absent: ' err && [ "$(wc -l <err)" = 1 ]

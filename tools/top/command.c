@@ -288,6 +288,10 @@ static int top_run(const struct command *command, int argc, char **argv)
 	if (rc != OPTIONS_END) {
 		return rc == OPTIONS_HELP ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 	}
+	if (job.is_json && job.folder != NULL) {
+		report_line("--json and --openmetrics exclude each other");
+		return EXIT_STATUS_TROUBLE;
+	}
 	job.watch.operands = argv + 1;
 	job.watch.operand_count = parser.operand_count;
 	if (!job.is_json && !job.is_once && job.folder == NULL && top_screen_is_possible()) {
