@@ -571,13 +571,17 @@ static int allocate(struct maker *maker, const struct pinion_trace *trace)
 	return 0;
 }
 
-static void make(struct maker *maker)
+static void make(struct maker *maker, uint64_t read_ns)
 {
 	struct pin_marks *marks = maker->marks;
 
 	marks->begin_ns = marks->event_count == 0 ? 0 : marks->events[0].event.time_ns;
 	marks->end_ns =
 		marks->event_count == 0 ? 0 : marks->events[marks->event_count - 1].event.time_ns;
+	/* An open slice lasts until it is read, not until the last event. */
+	if (marks->event_count > 0 && read_ns > marks->end_ns) {
+		marks->end_ns = read_ns;
+	}
 	for (size_t i = 0; i < marks->event_count; i++) {
 		take(maker, (uint32_t)i);
 	}
@@ -594,7 +598,7 @@ int pin_marks_make(const struct pinion_trace *trace, struct pin_marks *out_marks
 	*out_marks = (struct pin_marks){0};
 	rc = allocate(&maker, trace);
 	if (rc == 0) {
-		make(&maker);
+		make(&maker, trace->read_ns);
 	} else {
 		pin_marks_free(out_marks);
 	}

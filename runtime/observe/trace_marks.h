@@ -73,7 +73,7 @@ struct pin_marks {
 	struct pin_mark *marks; /* by time, an outer slice before an inner one */
 	size_t mark_count;
 	uint64_t begin_ns; /* of the first event */
-	uint64_t end_ns;   /* of the last */
+	uint64_t end_ns;   /* of the last, or when they were read */
 	uint64_t halves;   /* ends whose beginnings were lost */
 };
 

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -343,8 +344,27 @@ static int read_ring(struct pinion_trace *trace, uint32_t ring)
 	return keep(trace, ring, count);
 }
 
+static bool has_ended(const struct pinion_trace *trace)
+{
+	uint64_t state;
+
+	return !fetch(trace, offsetof(struct pin_trace_header, state) / sizeof(uint64_t), 1,
+		       &state) ||
+		state == PIN_TRACE_ENDED;
+}
+
+/* The clock of events, which all processes share. */
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int pinion_trace_read(struct pinion_trace *trace)
 {
+	trace->read_ns = has_ended(trace) ? 0 : clock_ns();
 	if (trace->copied == NULL) {
 		trace->copied_room = (size_t)trace->header.slots;
 		trace->copied = calloc(trace->copied_room, sizeof(*trace->copied));
@@ -360,15 +380,6 @@ int pinion_trace_read(struct pinion_trace *trace)
 		}
 	}
 	return 0;
-}
-
-static bool has_ended(const struct pinion_trace *trace)
-{
-	uint64_t state;
-
-	return !fetch(trace, offsetof(struct pin_trace_header, state) / sizeof(uint64_t), 1,
-		       &state) ||
-		state == PIN_TRACE_ENDED;
 }
 
 void pinion_trace_get_info(

@@ -30,6 +30,7 @@ struct pinion_trace {
 	size_t taken_room;
 	struct pin_trace_event *copied; /* of one ring */
 	size_t copied_room;
+	uint64_t read_ns;	     /* when the last read began, of a runtime that lives; or 0 */
 	uint64_t lost_beyond;	     /* events beyond the limit */
 	struct pin_symbols *symbols; /* of the process when it was opened, or NULL */
 };

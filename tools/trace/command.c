@@ -81,6 +81,18 @@ static int collect(const struct job *job, struct pinion_trace *trace)
 	}
 }
 
+static void note_silence(const struct job *job, const struct pinion_trace *trace)
+{
+	struct pinion_trace_info info;
+
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	if (info.event_count == 0 && job->time_ns != 0) {
+		report_line("process %llu: nothing began or ended in that time; with 0 in place "
+			    "of SECONDS the trace has what came before",
+			(unsigned long long)job->pid);
+	}
+}
+
 static bool write_out(const struct job *job, struct pinion_trace *trace)
 {
 	int rc;
@@ -105,6 +117,7 @@ static int run_job(const struct job *job)
 	rc = pinion_trace_open_pid((int)job->pid, (uint32_t)job->runtime, report_log, NULL, &trace);
 	if (rc == 0) {
 		rc = collect(job, trace);
+		note_silence(job, trace);
 		/* Also the events before a fault. */
 		is_written = write_out(job, trace);
 		tracing_report_lost(trace);

@@ -10,6 +10,7 @@
 #include "tests/support/happenings.h"
 #include "tests/support/scratch.h"
 
+#include "runtime/observe/trace_marks.h"
 #include "runtime/observe/trace_reader.h"
 
 #include <fcntl.h>
@@ -18,10 +19,24 @@ enum { LIMIT_SECONDS = 60, OUTSIDE = 1 };
 
 static struct pinion_trace *trace;
 
+/* A slice that is open when it is read lasts until then. */
+static void expect_open_until(uint64_t before_ns)
+{
+	struct pin_marks marks;
+
+	expect_true("it was alive", trace->read_ns >= before_ns);
+	expect_number("marks", 0, pin_marks_make(trace, &marks));
+	expect_true("open until it was read", marks.end_ns >= before_ns);
+	pin_marks_free(&marks);
+}
+
 static void read_trace(struct pinion_runtime *runtime)
 {
+	uint64_t before_ns = pinion_clock_now_ns();
+
 	expect_number("open", 0, pinion_trace_open(runtime, &trace));
 	expect_number("read", 0, pinion_trace_read(trace));
+	expect_open_until(before_ns);
 	for (uint32_t i = 0; i < trace->header.ring_count; i++) {
 		expect_number("lost", 0, (long long)trace->cursors[i].lost);
 	}

@@ -482,7 +482,7 @@ static void die_with_file(const char *path)
 	}
 }
 
-/* What has the name already: nothing of a user's is replaced. */
+/* A file that has the name already: a user's is not replaced. */
 static void check_taken_names(void)
 {
 	char path[512];

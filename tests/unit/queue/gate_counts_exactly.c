@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones that were not undone; it never falls below 0. One word has
+ * admissions that were not undone; it never falls below 0. One word has
  * both: bit 0 says open, the others count. Where the queue limit ends follows
  * from the limit and from the counts of its queue. EX-25, EX-41, EX-42, EX-63,
  * AS-36.

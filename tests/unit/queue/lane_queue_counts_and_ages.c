@@ -147,7 +147,7 @@ static void check_ages(void)
 	expect_number("all are gone", false, pin_lane_queue_is_overdue(&queue));
 }
 
-/* What came while nobody looked counts from the next look. */
+/* A task that came between two checks counts from the next check. */
 static void check_gaps(void)
 {
 	begin();

@@ -207,7 +207,7 @@ static int spawn_beside_busy(struct pinion_task *task)
 	return 0;
 }
 
-/* ---- beside one that slept already ---- */
+/* ---- beside a worker that slept already ---- */
 
 static struct tasks_hold held;
 
