@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of a message that repeats itself, 20 lines a second are passed on, then
- * a line that says how many were not: with the next line, with a flush in a later
+ * a line that counts the others: with the next line, with a flush in a later
  * second, or at the end. Each line is passed on or counted, also when threads
  * send it at once; other messages have a limit of their own. A level that is
  * off, for all or for a component, sends nothing; the component is the folder
