@@ -206,17 +206,6 @@ static inline void pin_metrics_page_set_place(
 	}
 }
 
-/* Of a worker that falls asleep, also where it publishes nothing before. */
-static inline void pin_metrics_page_set_in_flight(
-	const struct pin_observed *observed, const struct pin_meter *meter)
-{
-	if (observed->slot != NULL) {
-		/* Relaxed: a figure by itself. */
-		pin_store_relaxed_u64(
-			&observed->slot[PIN_SLOT_IN_FLIGHT], pin_counts_in_flight(meter));
-	}
-}
-
 /* A histogram of the runtime. Any thread. False: not now. */
 bool pin_metrics_page_read_histogram(const struct pin_metrics_page *metrics, uint32_t index,
 	struct pinion_histogram *out_histogram);

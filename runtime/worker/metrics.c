@@ -220,6 +220,13 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	pin_lock_release(&metrics->lock, worker->shared->host);
 }
 
+void pin_metrics_show_in_flight(const struct pin_worker *worker)
+{
+	/* Relaxed: a figure by itself. */
+	pin_store_relaxed_u64(
+		&worker->observed.slot[PIN_SLOT_IN_FLIGHT], pin_counts_in_flight(&worker->meter));
+}
+
 bool pin_metrics_begin_park(struct pin_worker *worker)
 {
 	if (worker->observed.publish_ns == PIN_NO_DEADLINE) {

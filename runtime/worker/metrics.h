@@ -69,12 +69,15 @@ static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
 		: worker->observed.publish_ns;
 }
 
+/* Of a worker that falls asleep, also where it publishes nothing before. */
+void pin_metrics_show_in_flight(const struct pin_worker *worker);
+
 /* It falls asleep, or has got up. */
 static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
 {
 	pin_metrics_page_set_place(&worker->observed, place);
-	if (place != PINION_WORKER_RUNNING) {
-		pin_metrics_page_set_in_flight(&worker->observed, &worker->meter);
+	if (place != PINION_WORKER_RUNNING && worker->observed.slot != NULL) {
+		pin_metrics_show_in_flight(worker);
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/worker/worker.h"
 
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 enum {
 	LOOKS_PER_LIMIT = 2,
@@ -171,11 +172,20 @@ static void describe_cause(const struct pin_thread_state *state, char *out, size
 	out[0] = '\0';
 }
 
+void pin_stall_name(uint64_t function, char out_name[PIN_SYMBOL_BYTES])
+{
+	struct pin_symbols *symbols = NULL;
+
+	(void)pin_symbols_open((int)getpid(), &symbols);
+	pin_symbols_name(symbols, function, out_name);
+	pin_symbols_close(symbols);
+}
+
 static void say(const struct pin_worker *worker, const struct pin_thread_state *state)
 {
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
 	char cause[sizeof(state->where) + 16];
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	PIN_DCHECK(worker->stall.is_told);
@@ -189,7 +199,7 @@ static void say(const struct pin_worker *worker, const struct pin_thread_state *
 			(unsigned long long)worker->shared->tuning.stall_ms, cause);
 		return;
 	}
-	pin_running_describe(pin_running_of(worker), name);
+	pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
 		"worker %u: task %s of the %s lane runs for more than %llu ms without progress%s",
 		worker->index, name, lanes[lane],
@@ -609,13 +619,13 @@ static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
 static void say_of_ring(const struct pin_worker *worker)
 {
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	pin_event_stall(worker->shared, PIN_STALLED_RING, worker->index,
 		(uint64_t)worker->shared->tuning.cq_stall_us * 1000,
 		(uintptr_t)pin_running_of(worker));
-	pin_running_describe(pin_running_of(worker), name);
+	pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
 		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
 		"the %s lane",

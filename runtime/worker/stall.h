@@ -59,6 +59,7 @@
 #define PIN_WORKER_STALL_H
 
 #include "runtime/base/check.h"
+#include "runtime/host/symbols.h"
 #include "runtime/worker/state.h"
 
 /* Of devices and lanes, in `stall_ms`. */
@@ -101,6 +102,13 @@ static inline bool pin_stall_is_asked(const struct pin_worker *worker)
 {
 	return PIN_UNLIKELY(pin_load_acquire_u32(&worker->shared->stalls.asked) != 0);
 }
+
+/*
+ * A function's name in these messages. Without dladdr(3): that waits for the
+ * loader's lock, which a caller of dlopen(3) or dlclose(3) holds for as long as
+ * constructors and destructors run, and these may wait for the watchdog.
+ */
+void pin_stall_name(uint64_t function, char out_name[PIN_SYMBOL_BYTES]);
 
 /*
  * By the watchdog. Looks if it is time; returns when to come again. Without

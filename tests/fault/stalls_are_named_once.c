@@ -15,6 +15,7 @@
 #include "tests/support/fuses.h"
 #include "tests/support/requests.h"
 
+#include "runtime/worker/stall.h"
 #include "runtime/worker/worker.h"
 
 #include <sys/sysmacros.h>
@@ -180,9 +181,9 @@ static void run_one(struct pinion_runtime *runtime, int (*run)(struct pinion_tas
 /* As in messages. */
 static const char *name_of(int (*run)(struct pinion_task *task))
 {
-	static char name[PIN_RUNNING_NAME_BYTES];
+	static char name[PIN_SYMBOL_BYTES];
 
-	pin_running_describe((pin_fault_fn)run, name);
+	pin_stall_name((uintptr_t)run, name);
 	return name;
 }
 

@@ -40,6 +40,11 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	(void)worker;
 }
 
+void pin_metrics_show_in_flight(const struct pin_worker *worker)
+{
+	(void)worker;
+}
+
 bool pin_metrics_begin_park(struct pin_worker *worker)
 {
 	(void)worker;

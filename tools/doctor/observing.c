@@ -306,8 +306,7 @@ static void examine_others(struct findings *findings)
 	if (!may_read) {
 		findings_problem(findings, VERDICT_READY,
 			"pinion top shows processes of this user only",
-			"sudo pinion top, or the metrics_file of the process, which its folder's "
-			"rights open to others");
+			"sudo pinion top, or run it as the user of the process");
 	}
 }
 

@@ -346,7 +346,8 @@ static void report_no_start(struct scan_job *job, int error)
 			    "systemd unit)",
 			(unsigned long long)limit.rlim_cur / 1024, report_reason(error));
 	} else {
-		report_line("cannot start: %s", report_reason(error));
+		report_line("cannot start: %s",
+			error == -EINVAL ? "a value is refused" : report_reason(error));
 	}
 }
 

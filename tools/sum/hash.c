@@ -240,7 +240,8 @@ int sum_begin(struct sum_job *job)
 		}
 	}
 	if (error != 0) {
-		report_line("cannot start: %s", report_reason(error));
+		report_line("cannot start: %s",
+			error == -EINVAL ? "a value is refused" : report_reason(error));
 		sum_trouble(job);
 		return error;
 	}

@@ -201,7 +201,7 @@ static const struct model_mutant many_workers_mutants[] = {
 };
 
 static const struct model_mutant counter_mutants[] = {
-	{"counters are not released", {MODEL_RELAXED, "pin_meter_add", NULL}},
+	{"counters are not released", {MODEL_RELAXED, "pin_add_own_release_u64", NULL}},
 	{.name = NULL},
 };
 

@@ -15,6 +15,7 @@
  */
 #include "runtime/task/entry.h"
 #include "runtime/worker/ring_lock.h"
+#include "runtime/worker/stall.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
@@ -312,7 +313,7 @@ static bool check_real(const char *what, uint32_t io_level)
 {
 	struct pinion_runtime_stats counters;
 	struct pinion_runtime_info facts;
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 	struct pinion_config config;
 	int ends[2];
 
@@ -338,7 +339,7 @@ static bool check_real(const char *what, uint32_t io_level)
 	expect_true("as long as that", counters.cq_stall_us >= ROUNDS * LIMIT_US);
 	pinion_runtime_destroy(runtime);
 	expect_number("told", ROUNDS, count_lines());
-	pin_running_describe((pin_fault_fn)tasks_hold_run, name);
+	pin_stall_name((uintptr_t)tasks_hold_run, name);
 	expect_true("with the task", strstr(runtimes_log, name) != NULL);
 	close(ends[0]);
 	close(ends[1]);

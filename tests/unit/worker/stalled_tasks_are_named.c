@@ -13,6 +13,7 @@
  * stalls_are_told_by_clock, with a clock of its own: no pause of the machine
  * makes either fail.
  */
+#include "runtime/worker/stall.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/jobs.h"
@@ -119,10 +120,10 @@ static void call(struct pinion_runtime *thread_pool, uint32_t flags, pinion_call
 /* As often as it takes; "LEVEL worker …: task NAME of the LANE lane …". */
 static void await_named(struct pinion_runtime *thread_pool, uint32_t flags, const char *lane)
 {
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 	char line[sizeof(name) + 64];
 
-	pin_running_describe((pin_fault_fn)hold_until_told, name);
+	pin_stall_name((uintptr_t)hold_until_told, name);
 	snprintf(line, sizeof(line), "task %s of the %s lane", name, lane);
 	do {
 		call(thread_pool, flags, hold_until_told, NULL);

@@ -113,11 +113,11 @@ static void expect_lines(const char *what, uint32_t lines, uint64_t later_ns)
 
 static void check_limit(void)
 {
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 	uint64_t look_ns;
 
 	start(1, STALL_MS);
-	pin_running_describe(run_on, name);
+	pin_stall_name((uintptr_t)run_on, name);
 	expect_lines("seen", 0, 0);
 	expect_lines("not yet", 0, LIMIT_NS / 2);
 	expect_lines("not yet", 0, LIMIT_NS / 2 - 1);
