@@ -162,6 +162,21 @@ start_fed() {
 	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task")] | length >= 20' now.json
 }
 
+@test "a process that is killed meanwhile ends its trace" {
+	start_fed PINION_TRACE_EVENTS=1024
+	"$PINION" trace -o killed.json "$fed" 3600 2>err &
+	tracer=$!
+	wait_until_watching "$tracer"
+	printf 'file\n' >&7
+	wait_until_idle "$fed"
+	kill -KILL "$fed"
+	wait "$fed" || true
+	fed=
+	wait "$tracer"
+	expect_schema killed.json
+	jq -e '.otherData.events > 0' killed.json
+}
+
 @test "a process that does not allow it, or is none" {
 	start_fed
 	pinion trace "$fed" 1

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -65,14 +66,23 @@ static bool has_ended(const struct pinion_trace *trace)
 	return info.has_ended != 0;
 }
 
-/* Until the time is over, a signal comes, or the runtime is destroyed. */
+/* A process that was killed has not said that its runtime is destroyed. */
+static bool is_gone(const struct job *job)
+{
+	return kill((pid_t)job->pid, 0) != 0 && errno == ESRCH;
+}
+
+/*
+ * Until the time is over, a signal comes, the runtime is destroyed or the
+ * process has gone.
+ */
 static int collect(const struct job *job, struct pinion_trace *trace)
 {
 	uint64_t end_ns = scanning_ns_now() + job->time_ns;
 	int rc = job->time_ns == 0 ? 0 : pinion_trace_skip(trace);
 
 	for (;;) {
-		bool is_last = has_ended(trace) || scanning_ns_now() >= end_ns;
+		bool is_last = has_ended(trace) || is_gone(job) || scanning_ns_now() >= end_ns;
 
 		rc = rc == 0 ? pinion_trace_read(trace) : rc;
 		if (rc != 0 || is_last || pause_for(end_ns - scanning_ns_now())) {
