@@ -124,7 +124,8 @@ bool report_is_possible(void)
 	return is_free && poll(&waiting, 1, 0) == 1;
 }
 
-static void say(enum pinion_log_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void say(
+	enum pinion_log_level level, const char *format, va_list arguments)
 {
 	int saved_errno = errno;
 	struct output_text message = {0};
