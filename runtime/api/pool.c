@@ -537,8 +537,8 @@ void pinion_pool_get_stats(
 
 void pinion_pool_get_waits(const struct pinion_pool *pool, struct pinion_histogram *out_histogram)
 {
-	*out_histogram =
-		(struct pinion_histogram){.sum_ns = pin_load_relaxed_u64(&pool->waits_sum_ns)};
+	memset(out_histogram, 0, sizeof(*out_histogram));
+	out_histogram->sum_ns = pin_load_relaxed_u64(&pool->waits_sum_ns);
 	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
 		out_histogram->buckets[i] = pin_load_relaxed_u64(&pool->waits[i]);
 		out_histogram->count += out_histogram->buckets[i];

@@ -469,22 +469,18 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	accepted.allocator = NULL; /* the caller's, and no longer needed */
 	pin_forked_watch(pin_worker_forget);
 	pin_forked_watch(pin_cpu_claims_forget);
-	runtime = pin_heap_allocate(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
+	runtime = pin_heap_zeroed(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
 	if (runtime == NULL) {
 		return -ENOMEM;
 	}
-	*runtime = (struct pinion_runtime){
-		.shared =
-			{
-				.host = host == &own_host ? &runtime->own_host : host,
-				.log = pin_config_log(&accepted),
-				.config = accepted,
-				.tuning = tuning,
-			},
-		.forked = pin_forked_now(),
-		.own_host = own_host,
-		.latency_fd = -1,
-	};
+	/* Field by field: on the stack the struct would take 60 KiB. */
+	runtime->shared.host = host == &own_host ? &runtime->own_host : host;
+	runtime->shared.log = pin_config_log(&accepted);
+	runtime->shared.config = accepted;
+	runtime->shared.tuning = tuning;
+	runtime->forked = pin_forked_now();
+	runtime->own_host = own_host;
+	runtime->latency_fd = -1;
 	runtime->shared.log_rates.now_ns = host->now_ns;
 	runtime->shared.log.rates = &runtime->shared.log_rates;
 	rc = examine_machine(runtime, &topology);
