@@ -63,14 +63,9 @@ static bool may_log(struct pin_shared *shared, uint64_t now_ns)
 
 static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
 
-/*
- * A stall was found: the place to report each elsewhere as well. `subject` is a
- * worker, a device's place or a lane.
- */
-static void note_found(struct pin_shared *shared, enum pin_stall_kind kind, uint32_t subject)
+static void note_found(struct pin_shared *shared, enum pin_stall_kind kind)
 {
 	PIN_DCHECK(kind < PIN_STALL_KINDS);
-	(void)subject;
 	/* Relaxed: a figure; of devices a worker may count. */
 	pin_fetch_add_relaxed_u64(&shared->stalls.counts[kind], 1);
 }
@@ -231,7 +226,7 @@ static void judge_worker(
 	}
 	stall->is_told = true;
 	stall->counted_ns = stall->since_ns;
-	note_found(shared, PIN_STALL_OF_TASK, worker->index);
+	note_found(shared, PIN_STALL_OF_TASK);
 	if (may_log(shared, now_ns)) {
 		say(worker, &state);
 	}
@@ -366,7 +361,7 @@ void pin_stall_answer(struct pin_worker *worker)
 		return;
 	}
 	pin_descriptor_describe(request->file->fd, file, sizeof(file));
-	note_found(shared, PIN_STALL_OF_DEVICE, asked - 1);
+	note_found(shared, PIN_STALL_OF_DEVICE);
 	say_of_device(shared, asked - 1, request, file);
 }
 
@@ -405,7 +400,7 @@ static void take_back(struct pin_shared *shared)
 		return;
 	}
 	if (is_device_used(shared, asked - 1)) {
-		note_found(shared, PIN_STALL_OF_DEVICE, asked - 1);
+		note_found(shared, PIN_STALL_OF_DEVICE);
 		say_of_device(shared, asked - 1, NULL, "");
 	} else {
 		stalls->disks[asked - 1].is_seen = false;
@@ -551,7 +546,7 @@ static void look_at_lane(
 	if (lasted_ns(stall, is_so, signs, times) >= lane_limit_ns(shared, lane) &&
 		!stall->is_told) {
 		stall->is_told = true;
-		note_found(shared, PIN_STALL_OF_LANE, lane);
+		note_found(shared, PIN_STALL_OF_LANE);
 		if (may_log(shared, times->now_ns)) {
 			say_of_lane(shared, lane, waiting);
 		}
@@ -656,7 +651,7 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker,
 	if (!stall->is_told) {
 		stall->is_told = true;
 		stall->counted_ns = stall->since_ns;
-		note_found(shared, PIN_STALL_OF_RING, worker->index);
+		note_found(shared, PIN_STALL_OF_RING);
 		if (may_log(shared, times->now_ns)) {
 			say_of_ring(worker);
 		}
