@@ -19,7 +19,7 @@
 
 PINION_BEGIN_DECLS
 
-/* Events that were taken from the rings of one runtime, so far. */
+/* The events that a reader has taken from a runtime's rings so far. */
 struct pinion_trace;
 
 /*

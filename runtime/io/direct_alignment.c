@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the alignments that direct reads and writes of a device need: asks the
- * kernel, then sysfs, then by a read of one block.
+ * kernel, then sysfs, then tries a read of a block.
  *
  * file.c asks for each file that it examines; each worker, and each caller of
  * pinion_file_open(), remembers some devices.
