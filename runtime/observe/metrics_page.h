@@ -201,8 +201,11 @@ static inline void pin_metrics_page_set_place(
 	const struct pin_observed *observed, enum pinion_worker_place place)
 {
 	if (observed->slot != NULL) {
-		/* Relaxed: a figure by itself. */
-		pin_store_relaxed_u64(&observed->slot[PIN_SLOT_PLACE], place);
+		/*
+		 * Release -> the fence after a reader's copy [SEQLOCK-1]: its
+		 * next copy has the requests in flight that go with the place.
+		 */
+		pin_store_release_u64(&observed->slot[PIN_SLOT_PLACE], place);
 	}
 }
 

@@ -75,10 +75,11 @@ void pin_metrics_show_in_flight(const struct pin_worker *worker);
 /* It falls asleep, or has got up. */
 static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)
 {
-	pin_metrics_page_set_place(&worker->observed, place);
+	/* First: the place publishes it. */
 	if (place != PINION_WORKER_RUNNING && worker->observed.slot != NULL) {
 		pin_metrics_show_in_flight(worker);
 	}
+	pin_metrics_page_set_place(&worker->observed, place);
 }
 
 /* ---- times ---- */
