@@ -14,6 +14,7 @@
 enum { LIMIT_SECONDS = 60, ROUNDS = 50 };
 
 static struct pinion_metrics *metrics;
+static struct pending_read reads[ROUNDS];
 
 static void note(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -42,7 +43,6 @@ static void await_place(enum pinion_worker_place place)
 int main(void)
 {
 	struct pinion_file file;
-	struct pending_read read;
 	struct pinion_runtime *runtime;
 	int ends[2];
 
@@ -56,7 +56,7 @@ int main(void)
 	file = runtimes_plain_file(ends[0]);
 	expect_number("open", 0, pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics));
 	for (int i = 0; i < ROUNDS; i++) {
-		pending_begin(&read, runtime, 0, &file);
+		pending_begin(&reads[i], runtime, 0, &file);
 		await_place(PINION_WORKER_PARKED_RING);
 		expect_number("in its ring", 1, (long long)value_of("requests_in_flight"));
 		expect_ready("write", write(ends[1], "x", 1) == 1);
