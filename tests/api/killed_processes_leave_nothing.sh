@@ -45,7 +45,8 @@ for ((i = 0; i < kills; i++)); do
 	wait $pid 2>/dev/null
 	[ $? != 137 ] || killed=$((killed + 1))
 done
-left=$(find /dev/shm /run /tmp -mindepth 1)
+# ThreadSanitizer's start makes and removes a file of its own.
+left=$(find /dev/shm /run /tmp -mindepth 1 ! -name 'tsan.rodata.*')
 [ -z "$left" ] || { echo "left by $kills processes: $left" && exit 1; }
 [ $killed -gt $((kills / 4)) ] || { echo "only $killed of $kills were killed" && exit 1; }
 echo "$killed of $kills processes were killed, and nothing is left"

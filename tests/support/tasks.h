@@ -37,11 +37,13 @@ static inline void tasks_await(struct pin_atomic_u32 *word, uint32_t wanted)
 
 /*
  * A task that holds its worker from `has_begun` to `may_end`; it first calls
- * `prepare`, if there is one, on that worker.
+ * `prepare`, if there is one, on that worker. The spawner is done with the
+ * worker by then, so `prepare` may replace what a spawn reads.
  */
 struct tasks_hold {
 	struct pinion_task task;
 	void (*prepare)(struct tasks_hold *hold);
+	struct pin_atomic_u32 is_spawned;
 	struct pin_atomic_u32 has_begun;
 	struct pin_atomic_u32 may_end;
 	struct pin_atomic_u32 has_ended;
@@ -52,6 +54,7 @@ static inline int tasks_hold_run(struct pinion_task *task)
 	struct tasks_hold *hold = PIN_CONTAINER_OF(task, struct tasks_hold, task);
 
 	if (hold->prepare != NULL) {
+		tasks_await(&hold->is_spawned, 1);
 		hold->prepare(hold);
 	}
 	tasks_signal(&hold->has_begun);
@@ -65,10 +68,12 @@ static inline void tasks_hold_begin(
 	struct tasks_hold *hold, struct pinion_runtime *runtime, uint32_t worker_index)
 {
 	hold->task = (struct pinion_task){.run = tasks_hold_run};
+	pin_store_release_u32(&hold->is_spawned, 0);
 	pin_store_release_u32(&hold->has_begun, 0);
 	pin_store_release_u32(&hold->may_end, 0);
 	pin_store_release_u32(&hold->has_ended, 0);
 	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, worker_index, &hold->task));
+	tasks_signal(&hold->is_spawned);
 	tasks_await(&hold->has_begun, 1);
 }
 

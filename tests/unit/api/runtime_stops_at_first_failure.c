@@ -146,6 +146,7 @@ static void check_stop(void)
 
 	start(PINION_FAULT_ISOLATE, 1);
 	has_failures = false;
+	pin_store_release_u32(&hold.is_spawned, 1);
 	pin_store_release_u32(&hold.may_end, 1);
 	hold.task = (struct pinion_task){.run = tasks_hold_run};
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &hold.task));

@@ -175,6 +175,7 @@ static void check_stopped(void)
 
 	prepare(1);
 	memcpy(before, tasks, sizeof(tasks));
+	pin_store_release_u32(&hold.is_spawned, 1);
 	pin_store_release_u32(&hold.may_end, 1);
 	hold.task = (struct pinion_task){.run = tasks_hold_run};
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &hold.task));
