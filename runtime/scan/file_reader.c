@@ -212,16 +212,19 @@ static void cancel_track(struct pinion_task *task)
 }
 
 /*
- * Where reads are over at once a worker needs one track: of two on this one,
- * one goes to a worker without.
+ * Where reads are over at once, or copies from the page cache, a worker needs
+ * one track: of two on this one, one goes to a worker without. Else the tracks
+ * of the last file would stay where they began, and other workers have none.
  */
 static bool move_on(struct pin_track *track)
 {
+	const struct pinion_file *file = track->reader->file;
+	bool is_copied = !file->is_direct && file->cached_percent > 0;
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_worker *target;
 
 	PIN_DCHECK(track->state == PIN_TRACK_IDLE && track->buffer.buffer.bytes == NULL);
-	if (!pin_reader_is_instant(track->reader) ||
+	if ((!is_copied && !pin_reader_is_instant(track->reader)) ||
 		(pin_list_is_empty(&worker->ready) && worker->ring.in_flight == 0)) {
 		return false;
 	}

@@ -27,9 +27,11 @@ enum {
 	OVERLAP_BYTES_MAX = 1 << 20,
 	/*
 	 * Copied data should still be in the core's own cache when the engine
-	 * comes to it: a quarter of what today's L2 caches hold.
+	 * comes to it: half of what today's L2 caches hold. A scan for the
+	 * built-in rules takes 1.05 of its time with half of that, 0.98 with
+	 * twice as much (EPYC, 512 MiB, medians of three).
 	 */
-	CACHED_WINDOW_BYTES = 128 << 10,
+	CACHED_WINDOW_BYTES = 256 << 10,
 	/*
 	 * Descriptors left for the walk, a list being read, the caller's needs.
 	 */

@@ -79,9 +79,9 @@ make_tree() {
 }
 
 @test "a literal at each place of a border between windows of cached files" {
-	local border=131072 shift # CACHED_WINDOW_BYTES
+	local border=262144 shift # CACHED_WINDOW_BYTES
 	mkdir tree
-	head -c 300000 /dev/zero | tr '\0' . >plain
+	head -c 600000 /dev/zero | tr '\0' . >plain
 	for shift in $(seq 0 9); do
 		cp plain tree/$shift
 		for place in $((border - shift)) $((2 * border - shift)); do
