@@ -218,6 +218,13 @@ int pin_runtime_start_worker(struct pin_worker *worker);
 /* For a worker on its way OUT, with `life`, too. */
 void pin_runtime_join_worker(struct pin_worker *worker);
 
+/*
+ * The end of all threads, and of the memory: once each, the first with `life`,
+ * or by a creation that fails.
+ */
+void pin_runtime_join_threads(struct pin_shared *shared);
+void pin_runtime_free(struct pinion_runtime *runtime);
+
 /* ---- metrics ---- */
 
 struct pinion_metrics;

@@ -28,6 +28,8 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 
 #include "runtime/api/resize.c"
 #include "runtime/api/runtime.c"
+#include "runtime/api/runtime_create.c"
 #include "runtime/api/spawn.c"
 #include "runtime/api/stats.c"
+#include "runtime/api/worker.c"
 #include "runtime/task/entry.c"

@@ -56,8 +56,10 @@ static bool acquire(struct pin_lock *lock)
 
 #include "runtime/api/resize.c"
 #include "runtime/api/runtime.c"
+#include "runtime/api/runtime_create.c"
 #include "runtime/api/spawn.c"
 #include "runtime/api/stats.c"
+#include "runtime/api/worker.c"
 #include "runtime/task/entry.c"
 
 bool model_uses_lifo;
