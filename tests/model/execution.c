@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One execution: coroutines, who runs next, what went wrong.
- *
- * Longer than most files here, since all of it turns on one state.
  */
 #undef _FORTIFY_SOURCE /* its longjmp refuses to change stacks */
 #include "tests/model/execution.h"
@@ -26,8 +24,6 @@ enum {
 	FRAME_BYTES = 1024,
 	SNAPSHOT_STEPS = 20, /* apart */
 	STEPS_MAX = 20000,
-	EVENTS_MAX = 4096,
-	EVENTS_SHOWN = 120,
 	LOCAL_BYTES = 128,
 	TEXT_BYTES = 1024,
 	PREEMPTION_PERCENT = 10,
@@ -61,15 +57,6 @@ struct thread {
 	jmp_buf jump;		   /* where it left off */
 };
 
-struct event {
-	uint32_t thread;
-	uint32_t number; /* choices asked for before */
-	const char *site;
-	const char *operation;
-	const void *address;
-	uint64_t value;
-};
-
 static struct execution {
 	/* One execution. */
 	uint32_t thread_count;
@@ -80,12 +67,10 @@ static struct execution {
 	uint64_t clock_ns;
 	bool is_running;
 	bool has_failed;
-	uint64_t event_count;
 	const struct model_case *test;
 	/* A snapshot has those that there are, and nothing after them. */
 	struct thread threads[MODEL_THREADS_MAX];
 	char message[TEXT_BYTES];
-	struct event events[EVENTS_MAX];
 	jmp_buf home;
 	/* All. */
 	void *local;
@@ -516,6 +501,11 @@ uint32_t model_thread_current(void)
 	return execution.current;
 }
 
+const char *execution_thread_name(uint32_t thread)
+{
+	return execution.threads[thread].name;
+}
+
 void model_thread_local(void *address, size_t bytes)
 {
 	if (bytes > LOCAL_BYTES) {
@@ -526,19 +516,6 @@ void model_thread_local(void *address, size_t bytes)
 }
 
 /* ---- outcome ---- */
-
-void model_event(const char *site, const char *operation, const void *address, uint64_t value)
-{
-	execution.events[execution.event_count % EVENTS_MAX] = (struct event){
-		.thread = execution.current,
-		.number = choices_asked(),
-		.site = site,
-		.operation = operation,
-		.address = address,
-		.value = value,
-	};
-	execution.event_count++;
-}
 
 void model_fail(const char *format, ...)
 {
@@ -563,6 +540,7 @@ void execution_exclude(void)
 {
 	snapshot_exclude(&execution, sizeof(execution));
 	snapshot_exclude(stacks, sizeof(stacks));
+	record_exclude();
 	defects_exclude();
 }
 
@@ -604,7 +582,7 @@ static void run_from_beginning(const struct model_case *test, const struct model
 	execution.quiet_depth = 0;
 	execution.step_count = 0;
 	execution.clock_ns = 0;
-	execution.event_count = 0;
+	record_begin();
 	execution.has_failed = false;
 	if (execution.local != NULL) {
 		memset(execution.local, 0, execution.local_bytes);
@@ -633,22 +611,4 @@ bool execution_is_running(void)
 const char *execution_message(void)
 {
 	return execution.message;
-}
-
-void execution_print_events(void)
-{
-	uint64_t first =
-		execution.event_count > EVENTS_SHOWN ? execution.event_count - EVENTS_SHOWN : 0;
-
-	for (uint64_t i = first; i < execution.event_count; i++) {
-		const struct event *event = &execution.events[i % EVENTS_MAX];
-
-		printf("  %6u %-10s %s: %s", event->number, execution.threads[event->thread].name,
-			event->site, event->operation);
-		if (event->address != NULL) {
-			printf(" [%04x] %llx", (unsigned)((uintptr_t)event->address & 0xffff),
-				(unsigned long long)event->value);
-		}
-		printf("\n");
-	}
 }

@@ -27,8 +27,18 @@ bool execution_is_running(void);
 /* Why the last one failed. */
 const char *execution_message(void);
 
+const char *execution_thread_name(uint32_t thread);
+
+/* ---- record: what the threads did, for the report of a failure ---- */
+
+/* Keeps all of it but its length out of snapshots. */
+void record_exclude(void);
+
+/* A new execution begins. */
+void record_begin(void);
+
 /* What the threads of the last one did, its end only. */
-void execution_print_events(void);
+void record_print(void);
 
 /* ---- defects ---- */
 

@@ -55,7 +55,7 @@ static void print_failure(const char *program)
 {
 	char text[TEXT_BYTES];
 
-	execution_print_events();
+	record_print();
 	choices_text(text, sizeof(text));
 	printf("repeat with: PINION_MODEL_CASE=%s %s%s%sPINION_MODEL_REPLAY=%s tests/model/%s\n",
 		explorer.test->name, explorer.mutant != NULL ? "PINION_MODEL_TWIN='" : "",
@@ -109,7 +109,7 @@ static bool replay(const char *program, const char *text)
 	}
 	unbound(bounds);
 	passed = search(bounds, 1);
-	execution_print_events();
+	record_print();
 	printf("%s/%s: %s\n", program, explorer.test->name,
 		passed ? "no failure" : execution_message());
 	return passed;
