@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/loop/next_task.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/device_stall.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
@@ -251,7 +252,7 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	if (pin_metrics_is_due(worker) && !worker->is_dry) {
 		pin_metrics_publish(worker);
 		if (!worker->shares_ring) {
-			pin_stall_note_devices(worker);
+			pin_device_stall_note_used(worker);
 		}
 		leave_out(worker);
 	}

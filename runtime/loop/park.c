@@ -30,6 +30,7 @@
 #include "runtime/base/check.h"
 #include "runtime/loop/loop.h"
 #include "runtime/worker/arena_growth.h"
+#include "runtime/worker/device_stall.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
@@ -243,7 +244,7 @@ bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mo
 	pin_remote_reap_enter(worker);
 	*out_mode = PIN_PARK_FUTEX;
 	may_park = !pin_remote_reap_has_room_for_more(worker);
-	pin_stall_note_devices(worker);
+	pin_device_stall_note_used(worker);
 	if (may_park && !worker->ring.is_fallback &&
 		(worker->ring.in_flight > 0 || pin_commands_is_busy(worker))) {
 		*out_mode = PIN_PARK_RING;

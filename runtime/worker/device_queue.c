@@ -12,9 +12,9 @@
  * start yet never holds credit that another worker could use.
  */
 #include "runtime/base/check.h"
+#include "runtime/worker/device_stall.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
-#include "runtime/worker/stall.h"
 #include "runtime/worker/wake.h"
 
 enum {
@@ -430,8 +430,8 @@ static void take_kick(struct pin_worker *worker)
 		return;
 	}
 	pin_exchange_acq_rel_u32(&worker->kicked, 0); /* [DEVICE-1] */
-	if (pin_stall_is_asked(worker)) {
-		pin_stall_answer(worker);
+	if (pin_device_stall_is_asked(worker)) {
+		pin_device_stall_answer(worker);
 	}
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
 		collect(&device_queue->accounts[i]);

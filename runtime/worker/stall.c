@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks for stalled workers, devices, lanes and rings, by the clock, and names
- * what it finds.
+ * Looks for stalled workers, lanes and rings, by the clock, and names what it
+ * finds; device_stall.c has devices.
  *
  * On the watchdog's thread, apart from what its sections say. It only reads
  * what workers publish anyway; what it keeps of each is in struct pin_stall.
@@ -12,30 +12,21 @@
 #include "runtime/base/check.h"
 #include "runtime/host/thread_state.h"
 #include "runtime/io/ring.h"
+#include "runtime/worker/device_stall.h"
 #include "runtime/worker/events.h"
-#include "runtime/worker/request.h"
+#include "runtime/worker/stall_time.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
 
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
-	LOOKS_PER_LIMIT = 2,
 	/* Of all workers; many stalls must not become as many lines. */
 	LINES_MAX = 10,
 	LINES_PERIOD_NS = 1000 * 1000 * 1000,
 	/* With a CPU for less than this part of the time, it lacks one. */
 	CPU_SHARE = 4,
-	MS_NS = 1000 * 1000,
 };
-
-static uint64_t limit_ns(const struct pin_shared *shared)
-{
-	PIN_DCHECK(shared->tuning.stall_ms > 0);
-	PIN_DCHECK(shared->tuning.stall_ms <= UINT64_MAX / MS_NS / PIN_STALL_TIMES);
-	return shared->tuning.stall_ms * MS_NS;
-}
 
 /* Whether one more line is fine, and how many were left out. */
 static bool may_log(struct pin_shared *shared, uint64_t now_ns)
@@ -62,47 +53,6 @@ static bool may_log(struct pin_shared *shared, uint64_t now_ns)
 }
 
 static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
-
-static void note_found(struct pin_shared *shared, enum pin_stall_kind kind)
-{
-	PIN_DCHECK(kind < PIN_STALL_KINDS);
-	/* Relaxed: a figure; of devices a worker may count. */
-	pin_fetch_add_relaxed_u64(&shared->stalls.counts[kind], 1);
-}
-
-/*
- * For how long it has been seen to be so without a sign; 0: it is not, or was
- * not at the last check. The time in which the watchdog did not look is no part
- * of it.
- */
-static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs,
-	const struct pin_stall_look_times *times)
-{
-	if (!is_so) {
-		stall->is_seen = false;
-		return 0;
-	}
-	if (!stall->is_seen || signs != stall->signs) {
-		*stall = (struct pin_stall){
-			.signs = signs, .since_ns = times->now_ns, .is_seen = true};
-	} else if (!stall->is_told) {
-		stall->since_ns += times->late_ns;
-	}
-	PIN_DCHECK(times->now_ns >= stall->since_ns);
-	return times->now_ns - stall->since_ns;
-}
-
-/* There is a sign of life: a stall that was named is over. */
-static bool is_over(const struct pin_stall *stall, bool is_so, uint64_t signs)
-{
-	return stall->is_seen && stall->is_told && (!is_so || signs != stall->signs);
-}
-
-static unsigned long long lasted_ms(
-	const struct pin_stall *stall, const struct pin_stall_look_times *times)
-{
-	return (times->now_ns - stall->since_ns) / MS_NS;
-}
 
 /* ---- workers ---- */
 
@@ -184,8 +134,8 @@ static void say(const struct pin_worker *worker, const struct pin_thread_state *
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	PIN_DCHECK(worker->stall.is_told);
-	pin_event_stall(worker->shared, PIN_STALLED_TASK, worker->index, limit_ns(worker->shared),
-		(uintptr_t)pin_running_of(worker));
+	pin_event_stall(worker->shared, PIN_STALLED_TASK, worker->index,
+		pin_stall_limit_ns(worker->shared), (uintptr_t)pin_running_of(worker));
 	describe_cause(state, cause, sizeof(cause));
 	if (pin_running_of(worker) == NULL) {
 		/* With a request, before it has run any task. */
@@ -205,7 +155,7 @@ static void say_over(struct pin_worker *worker, const struct pin_stall_look_time
 {
 	pin_log(&worker->shared->log, PINION_LOG_INFO,
 		"worker %u goes on: it was without progress for %llu ms", worker->index,
-		lasted_ms(&worker->stall, times));
+		pin_stall_lasted_ms(&worker->stall, times));
 }
 
 /* It has shown no sign for as long as the limit. */
@@ -226,7 +176,7 @@ static void judge_worker(
 	}
 	stall->is_told = true;
 	stall->counted_ns = stall->since_ns;
-	note_found(shared, PIN_STALL_OF_TASK);
+	pin_stall_note_found(shared, PIN_STALL_OF_TASK);
 	if (may_log(shared, now_ns)) {
 		say(worker, &state);
 	}
@@ -244,11 +194,11 @@ static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
 		shared->stalls.is_quiet = false;
 	}
 	worker->stall_look_signs = signs;
-	if (is_over(stall, is_so, signs)) {
+	if (pin_stall_is_over(stall, is_so, signs)) {
 		say_over(worker, times);
 	}
-	stalled_ns = lasted_ns(stall, is_so, signs, times);
-	if (stalled_ns >= limit_ns(shared)) {
+	stalled_ns = pin_stall_lasted_ns(stall, is_so, signs, times);
+	if (stalled_ns >= pin_stall_limit_ns(shared)) {
 		if (!stall->is_told) {
 			judge_worker(shared, worker, signs, times->now_ns);
 		}
@@ -261,186 +211,6 @@ static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
 	if (stall->is_seen && stall->is_told) {
 		pin_meter_add(&shared->stalls.task_ns, times->now_ns - stall->counted_ns);
 		stall->counted_ns = times->now_ns;
-	}
-}
-
-/* ---- devices ---- */
-
-/* By the worker: bits of the devices in which it has requests. */
-static uint32_t find_devices(const struct pin_worker *worker)
-{
-	const struct pin_device_queue *queue = &worker->device_queue;
-	uint32_t devices = 0;
-
-	_Static_assert(PIN_DISKS <= 32, "a bit for each");
-	for (uint32_t i = 0; i < queue->account_count; i++) {
-		const struct pin_account *account = &queue->accounts[i];
-
-		/* 0: of files that are none, such as pipes. */
-		if (account->device != 0 && pin_credit_count(account->holding.used) > 0) {
-			devices |= UINT32_C(1) << (account->disk - worker->shared->disks.disks);
-		}
-	}
-	return devices;
-}
-
-void pin_stall_note_devices(struct pin_worker *worker)
-{
-	uint32_t devices = find_devices(worker);
-
-	/* Relaxed: a hint for the next check. */
-	if (pin_load_relaxed_u32(&worker->devices_used) != devices) {
-		pin_store_relaxed_u32(&worker->devices_used, devices);
-	}
-}
-
-/* The oldest that is in this device; NULL: none is. By the worker. */
-static const struct pinion_request *find_oldest(const struct pin_worker *worker, uint32_t place)
-{
-	for (struct pin_request_link *link = worker->flying.next; link != &worker->flying;
-		link = link->next) {
-		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
-		struct pinion_request *request = pin_request_of_link(private);
-		const struct pin_account *account;
-
-		if (!pin_request_has(request, PIN_OP_MOVES) || private->cost.account_place == 0) {
-			continue;
-		}
-		account = &worker->device_queue.accounts[private->cost.account_place - 1];
-		if (account->disk - worker->shared->disks.disks == (ptrdiff_t)place) {
-			return request;
-		}
-	}
-	return NULL;
-}
-
-/* `request`: of its worker's, or NULL. */
-static void say_of_device(const struct pin_shared *shared, uint32_t place,
-	const struct pinion_request *request, const char *file)
-{
-	const struct pin_disk *disk = &shared->disks.disks[place];
-	unsigned long long waited_ms =
-		(unsigned long long)shared->tuning.stall_ms * PIN_STALL_TIMES;
-
-	pin_event_stall(shared, PIN_STALLED_DEVICE, place, limit_ns(shared) * PIN_STALL_TIMES,
-		disk->device);
-	if (request == NULL) {
-		pin_log(&shared->log, PINION_LOG_WARN,
-			"device %u:%u: none of its requests has completed for more than %llu ms",
-			major(disk->device), minor(disk->device), waited_ms);
-		return;
-	}
-	pin_log(&shared->log, PINION_LOG_WARN,
-		"device %u:%u: none of its requests has completed for more than %llu ms; the "
-		"oldest is a %s of %s at offset %llu",
-		major(disk->device), minor(disk->device), waited_ms,
-		pin_request_has(request, PIN_OP_READS) ? "read" : "write", file,
-		(unsigned long long)request->offset_bytes);
-}
-
-static bool take_question(struct pin_shared *shared, uint32_t place)
-{
-	uint32_t asked = place + 1;
-
-	return pin_cas_seq_cst_u32(&shared->stalls.asked, &asked, 0); /* [STALL-2] */
-}
-
-void pin_stall_answer(struct pin_worker *worker)
-{
-	struct pin_shared *shared = worker->shared;
-	uint32_t asked = pin_load_acquire_u32(&shared->stalls.asked); /* [DEVICE-1] */
-	const struct pinion_request *request;
-	char file[PIN_THREAD_WHERE_BYTES - 128];
-
-	pin_stall_note_devices(worker);
-	if (asked == 0) {
-		return;
-	}
-	request = find_oldest(worker, asked - 1);
-	if (request == NULL || !take_question(shared, asked - 1)) {
-		return;
-	}
-	pin_descriptor_describe(request->file->fd, file, sizeof(file));
-	note_found(shared, PIN_STALL_OF_DEVICE);
-	say_of_device(shared, asked - 1, request, file);
-}
-
-static bool is_device_used(const struct pin_shared *shared, uint32_t place)
-{
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		if ((pin_load_relaxed_u32(&shared->workers[i].devices_used) >> place & 1) != 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* One question at a time: while another is open, this one waits. */
-static bool ask(struct pin_shared *shared, uint32_t place)
-{
-	struct pin_stalls *stalls = &shared->stalls;
-
-	if (pin_load_relaxed_u32(&stalls->asked) != 0) { /* [STALL-2] */
-		return false;
-	}
-	stalls->looks_asked = 0;
-	pin_store_release_u32(&stalls->asked, place + 1); /* [DEVICE-1] */
-	pin_device_queue_kick_all(shared);
-	return true;
-}
-
-/* No worker has answered: those with requests there are in long tasks. */
-static void take_back(struct pin_shared *shared)
-{
-	struct pin_stalls *stalls = &shared->stalls;
-	uint32_t asked = pin_load_relaxed_u32(&stalls->asked);
-
-	if (asked == 0 || ++stalls->looks_asked < LOOKS_PER_LIMIT ||
-		!take_question(shared, asked - 1)) {
-		return;
-	}
-	if (is_device_used(shared, asked - 1)) {
-		note_found(shared, PIN_STALL_OF_DEVICE);
-		say_of_device(shared, asked - 1, NULL, "");
-	} else {
-		stalls->disks[asked - 1].is_seen = false;
-	}
-}
-
-static void look_at_device(
-	struct pin_shared *shared, uint32_t place, const struct pin_stall_look_times *times)
-{
-	struct pin_stall *stall = &shared->stalls.disks[place];
-	const struct pin_disk *disk = &shared->disks.disks[place];
-	bool is_so = is_device_used(shared, place);
-	uint64_t signs =
-		is_so || stall->is_told ? pin_device_account_sums(shared, disk).requests : 0;
-
-	if (is_so) {
-		shared->stalls.is_quiet = false;
-	}
-	if (is_over(stall, is_so, signs)) {
-		pin_log(&shared->log, PINION_LOG_INFO,
-			"device %u:%u goes on: no request of it completed for %llu ms",
-			major(disk->device), minor(disk->device), lasted_ms(stall, times));
-	}
-	if (lasted_ns(stall, is_so, signs, times) >= limit_ns(shared) * PIN_STALL_TIMES &&
-		!stall->is_told) {
-		stall->is_told = ask(shared, place);
-	}
-}
-
-static void look_at_devices(struct pin_shared *shared, const struct pin_stall_look_times *times)
-{
-	uint32_t count = pin_load_acquire_u32(&shared->disks.count); /* [DISK-1] */
-
-	/* Without rings a worker is in each of its requests itself. */
-	if (shared->is_fallback) {
-		return;
-	}
-	take_back(shared);
-	for (uint32_t i = 0; i < count; i++) {
-		look_at_device(shared, i, times);
 	}
 }
 
@@ -503,8 +273,8 @@ static bool are_all_stalled(const struct pin_shared *shared, uint32_t lane)
 /* In the low lane a configured wait is no stall. */
 static uint64_t lane_limit_ns(const struct pin_shared *shared, uint32_t lane)
 {
-	uint64_t limit = limit_ns(shared) * PIN_STALL_TIMES;
-	uint64_t wait_ns = (uint64_t)shared->tuning.low_max_wait_ms * MS_NS;
+	uint64_t limit = pin_stall_limit_ns(shared) * PIN_STALL_TIMES;
+	uint64_t wait_ns = (uint64_t)shared->tuning.low_max_wait_ms * PIN_STALL_MS_NS;
 
 	/* It may be a quarter later. */
 	wait_ns += wait_ns / 4;
@@ -519,7 +289,7 @@ static void say_of_lane(const struct pin_shared *shared, uint32_t lane, uint64_t
 	pin_log(&shared->log, PINION_LOG_WARN,
 		"lane %s: %llu tasks wait and none has begun for more than %llu ms: %s",
 		lanes[lane], (unsigned long long)waiting,
-		(unsigned long long)(lane_limit_ns(shared, lane) / MS_NS),
+		(unsigned long long)(lane_limit_ns(shared, lane) / PIN_STALL_MS_NS),
 		is_strict && lane != PINION_LANE_HIGH
 			? "lane_floor is 0, so its workers run other lanes first; set lane_floor, "
 			  "or lanes with a worker for this one"
@@ -538,15 +308,15 @@ static void look_at_lane(
 	if (waiting > 0) {
 		shared->stalls.is_quiet = false;
 	}
-	if (is_over(stall, is_so, signs)) {
+	if (pin_stall_is_over(stall, is_so, signs)) {
 		pin_log(&shared->log, PINION_LOG_INFO,
 			"lane %s goes on: none of its tasks began for %llu ms", lanes[lane],
-			lasted_ms(stall, times));
+			pin_stall_lasted_ms(stall, times));
 	}
-	if (lasted_ns(stall, is_so, signs, times) >= lane_limit_ns(shared, lane) &&
+	if (pin_stall_lasted_ns(stall, is_so, signs, times) >= lane_limit_ns(shared, lane) &&
 		!stall->is_told) {
 		stall->is_told = true;
-		note_found(shared, PIN_STALL_OF_LANE);
+		pin_stall_note_found(shared, PIN_STALL_OF_LANE);
 		if (may_log(shared, times->now_ns)) {
 			say_of_lane(shared, lane, waiting);
 		}
@@ -644,14 +414,14 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker,
 	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [REAP-2] */
 		is_owed(worker, &signs);
 	pin_lock_release(&shared->rings_lock, shared->host);
-	stalled_ns = lasted_ns(stall, is_so, signs, times);
+	stalled_ns = pin_stall_lasted_ns(stall, is_so, signs, times);
 	if (stalled_ns < ring_limit_ns(shared)) {
 		return;
 	}
 	if (!stall->is_told) {
 		stall->is_told = true;
 		stall->counted_ns = stall->since_ns;
-		note_found(shared, PIN_STALL_OF_RING);
+		pin_stall_note_found(shared, PIN_STALL_OF_RING);
 		if (may_log(shared, times->now_ns)) {
 			say_of_ring(worker);
 		}
@@ -680,7 +450,7 @@ static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_t
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		look_at_worker(shared, &shared->workers[i], times);
 	}
-	look_at_devices(shared, times);
+	pin_device_stall_look(shared, times);
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		look_at_lane(shared, lane, times);
 	}
@@ -715,15 +485,15 @@ uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching)
 
 	stalls->is_quiet = false;
 	if (pin_stall_are_tasks_watched(shared) && is_watching) {
-		next_ns = look_if_due(
-			shared, &stalls->look_ns, limit_ns(shared) / LOOKS_PER_LIMIT, look_at_all);
+		next_ns = look_if_due(shared, &stalls->look_ns,
+			pin_stall_limit_ns(shared) / PIN_STALL_LOOKS, look_at_all);
 	} else {
 		/* The next check is the first of all. */
 		stalls->look_ns = 0;
 	}
 	if (pin_stall_are_rings_watched(shared)) {
 		uint64_t ring_ns = look_if_due(shared, &stalls->ring_look_ns,
-			ring_limit_ns(shared) / LOOKS_PER_LIMIT, look_at_rings);
+			ring_limit_ns(shared) / PIN_STALL_LOOKS, look_at_rings);
 
 		next_ns = ring_ns < next_ns ? ring_ns : next_ns;
 	}

@@ -5,8 +5,8 @@
  *
  *     a task      that has run for longer than `stall_ms` without a sign of
  *                 progress, with its worker and lane, and what it waits for
- *     a device    of whose requests none has completed for ten times as long,
- *                 with the file and offset of its oldest
+ *     a device    of whose requests none has completed for ten times as long:
+ *                 device_stall.h
  *     a lane      in which tasks wait and none has begun for ten times as long
  *     a ring      whose completions have waited for longer than `cq_stall_us`
  *
@@ -22,21 +22,6 @@
  * waits for its turn on a machine that has more to do. A time in which the
  * watchdog itself did not come to look counts for no worker: the process was
  * stopped, or its machine.
- *
- * Which file a device's oldest request is for its worker alone knows. So the
- * watchdog stores the question in `asked` and kicks the workers; the worker
- * that finds such a request takes the question, counts, and names it. If none
- * has answered by the next check but one, all of them being in long tasks, the
- * watchdog takes the question back and names the device alone.
- *
- *     watchdog                            worker
- *     a  asked := device (release)        1  finds its kick
- *     b  kicks: [DEVICE-1]                2  has a request there:
- *     c  a check later: asked -> 0,           asked -> 0, names it
- *        names the device
- *
- * [STALL-2] c against 2: each is a compare-and-swap from the same question, so
- * exactly one of them names it.
  *
  * Stalled rings: completions that have waited for longer than `cq_stall_us`
  * while their worker was awake and reaped none. It is in a long task: with
@@ -62,9 +47,6 @@
 #include "runtime/host/symbols.h"
 #include "runtime/worker/state.h"
 
-/* Of devices and lanes, in `stall_ms`. */
-enum { PIN_STALL_TIMES = 10 };
-
 static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
 {
 	return shared->tuning.cq_stall_us != 0 && !shared->is_fallback;
@@ -87,20 +69,6 @@ static inline void pin_stall_note_life(struct pin_worker *worker)
 	PIN_DCHECK(worker == pin_worker_self); /* it is the word's only writer */
 	/* Relaxed, and its own: only the change matters. */
 	pin_store_relaxed_u32(&worker->life, pin_load_relaxed_u32(&worker->life) + 1);
-}
-
-/*
- * By the worker, before it sleeps and now and then: which devices have requests
- * of its own. With the lock of its ring, if that is shared.
- */
-void pin_stall_note_devices(struct pin_worker *worker);
-
-/* Step 2, by a worker that was kicked. With that lock. */
-void pin_stall_answer(struct pin_worker *worker);
-
-static inline bool pin_stall_is_asked(const struct pin_worker *worker)
-{
-	return PIN_UNLIKELY(pin_load_acquire_u32(&worker->shared->stalls.asked) != 0);
 }
 
 /*

@@ -348,7 +348,7 @@ struct pin_worker {
 	struct pin_atomic_u32 running_lane;  /* and its lane */
 	struct pin_atomic_u32 life;	     /* stall.c */
 	struct pin_atomic_u32 is_stepping;   /* in its loop: neither on its way in nor out */
-	struct pin_atomic_u32 devices_used;  /* stall.c: bits of those with requests of its own */
+	struct pin_atomic_u32 devices_used;  /* device_stall.h: bits of its devices */
 	struct pin_atomic_u32 thread_number; /* as /proc has it; 0: not known */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;

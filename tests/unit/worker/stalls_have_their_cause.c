@@ -10,7 +10,9 @@
  * whose state the test makes up.
  */
 #include "runtime/host/thread_state.h"
+#include "runtime/worker/device_stall.h"
 #include "runtime/worker/request.h"
+#include "runtime/worker/stall_time.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/expect.h"
@@ -285,7 +287,7 @@ static struct pin_account *open_disk(struct pin_worker *worker)
 static void note_used(struct pin_worker *worker, uint32_t count)
 {
 	worker->device_queue.accounts[0].holding.used = pin_credit_amount(count, count);
-	pin_stall_note_devices(worker);
+	pin_device_stall_note_used(worker);
 }
 
 static void begin_read(struct pin_worker *worker, struct pinion_request *request,
@@ -315,15 +317,15 @@ static void check_device(void)
 	expect_lane_lines("is asked for", workers, 0, 1);
 	expect_number("which", DISK + 1, pin_load_relaxed_u32(&shared.stalls.asked));
 	expect_number("a kick", 1, pin_load_relaxed_u32(&workers[1].kicked));
-	pin_stall_answer(&workers[0]);
+	pin_device_stall_answer(&workers[0]);
 	expect_number("it has none", 0, line_count);
-	pin_stall_answer(&workers[1]);
+	pin_device_stall_answer(&workers[1]);
 	expect_number("it has", 1, line_count);
 	expect_true(last_line,
 		strcmp(last_line,
 			"device 8:16: none of its requests has completed for more than 200 ms; "
 			"the oldest is a read of descriptor 1048576 at offset 8192") == 0);
-	pin_stall_answer(&workers[1]);
+	pin_device_stall_answer(&workers[1]);
 	expect_lane_lines("once", workers, 1, 2 * LONG_NS);
 	expect_lane_lines("once", workers, 1, 2 * LONG_NS);
 	expect_count("counted once", 1, PIN_STALL_OF_DEVICE);

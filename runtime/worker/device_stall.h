@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stalled devices: of whose requests none has completed for ten times
+ * `stall_ms`. Each is named in the log, once, with the file and offset of its
+ * oldest request.
+ *
+ * Only its worker knows which file that request is for. So the watchdog
+ * (stall.h) stores the question in `asked` and kicks the workers; the worker
+ * that finds such a request takes the question, counts, and names it. If none
+ * has answered by the next check but one, all of them being in long tasks, the
+ * watchdog takes the question back and names the device alone.
+ *
+ *     watchdog                            worker
+ *     a  asked := device (release)        1  finds its kick
+ *     b  kicks: [DEVICE-1]                2  has a request there:
+ *     c  a check later: asked -> 0,           asked -> 0, names it
+ *        names the device
+ *
+ * [STALL-2] c against 2: each is a compare-and-swap from the same question, so
+ * exactly one of them names it.
+ */
+#ifndef PIN_WORKER_DEVICE_STALL_H
+#define PIN_WORKER_DEVICE_STALL_H
+
+#include "runtime/worker/state.h"
+
+/*
+ * By the worker, before it sleeps and now and then: which devices have requests
+ * of its own. With the lock of its ring, if that is shared.
+ */
+void pin_device_stall_note_used(struct pin_worker *worker);
+
+/* Step 2, by a worker that was kicked. With that lock. */
+void pin_device_stall_answer(struct pin_worker *worker);
+
+static inline bool pin_device_stall_is_asked(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(pin_load_acquire_u32(&worker->shared->stalls.asked) != 0);
+}
+
+/* By the watchdog, at all devices. */
+void pin_device_stall_look(struct pin_shared *shared, const struct pin_stall_look_times *times);
+
+#endif
