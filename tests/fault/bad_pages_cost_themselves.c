@@ -111,7 +111,7 @@ ssize_t __wrap_preadv2(int fd, const struct iovec *vectors, int count, off_t off
 
 /* ---- the file, and its contents ---- */
 
-static struct candidate expected[FOUND_MAX];
+static struct finding expected[FOUND_MAX];
 static size_t expected_count;
 
 static void plant(uint64_t offset)
@@ -151,7 +151,7 @@ static void make_file(void)
 	is_armed = true;
 	for (uint64_t i = 0; i + 6 <= SIZE; i++) {
 		if (memcmp(text + i, "needle", 6) == 0 && !is_bad(i, 6)) {
-			expected[expected_count++] = (struct candidate){.start = i, .end = i + 6};
+			expected[expected_count++] = (struct finding){.start = i, .end = i + 6};
 		}
 	}
 	is_armed = false;
@@ -163,7 +163,7 @@ struct job {
 	struct search search;
 	struct search_worker workers[4];
 	struct pinion_runtime *runtime;
-	struct candidate found[2 * FOUND_MAX];
+	struct finding found[2 * FOUND_MAX];
 	size_t found_count;
 	struct pinion_gap gaps[GAPS_MAX];
 	size_t gap_count;
@@ -180,7 +180,7 @@ static struct search_worker *worker_here(void)
 	return &job.workers[index >= 0 ? index : 0];
 }
 
-static void note_findings(void *arg, const struct candidate *findings, size_t count)
+static void note_findings(void *arg, const struct finding *findings, size_t count)
 {
 	(void)arg;
 	for (size_t i = 0; i < count && job.found_count < 2 * FOUND_MAX; i++) {

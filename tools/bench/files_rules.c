@@ -46,7 +46,7 @@ static int scan_start(struct files_bench *bench)
 	return 0;
 }
 
-static void count_findings(void *arg, const struct candidate *findings, size_t count)
+static void count_findings(void *arg, const struct finding *findings, size_t count)
 {
 	struct files_worker *worker = arg;
 

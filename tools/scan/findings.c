@@ -53,7 +53,7 @@ void findings_file_fini(struct findings_file *file)
 	}
 	free(file->rules);
 	free(file->over.bits);
-	candidates_free(&file->held);
+	finding_list_free(&file->held);
 	pthread_mutex_destroy(&file->lock);
 	memset(file, 0, sizeof(*file));
 }
@@ -235,6 +235,21 @@ static bool is_cut(const struct findings *findings, struct findings_rule *state)
 	return state->is_cut;
 }
 
+/* Holds a plain rule's finding until it is shown. */
+static int hold(struct findings_file *file, const struct candidate *candidate)
+{
+	struct finding finding = {
+		.start = candidate->start,
+		.end = candidate->end,
+		.secret_start = candidate->start,
+		.secret_end = candidate->end,
+		.rule = candidate->rule,
+	};
+
+	memcpy(finding.head, candidate->head, sizeof(finding.head));
+	return finding_list_add(&file->held, &finding);
+}
+
 /*
  * Takes the leftmost open candidates that overlap nothing, as far as decided.
  */
@@ -261,7 +276,7 @@ static int decide_rule(
 			}
 			state->taken_to = candidate->end;
 			state->taken_count += candidate->is_example ? 0 : 1;
-			error = candidate->is_example ? 0 : candidates_add(&file->held, candidate);
+			error = candidate->is_example ? 0 : hold(file, candidate);
 		}
 		done++;
 	}
@@ -309,7 +324,7 @@ static void show_decided(const struct findings *findings, struct findings_file *
 	uint64_t watermark = find_watermark(findings, file);
 	size_t count = 0;
 
-	candidates_sort_by_start(&file->held);
+	finding_list_sort(&file->held);
 	while (count < file->held.count && file->held.items[count].start < watermark) {
 		count++;
 	}
@@ -317,9 +332,7 @@ static void show_decided(const struct findings *findings, struct findings_file *
 		return;
 	}
 	show(arg, file->held.items, count);
-	file->held.count -= count;
-	memmove(file->held.items, file->held.items + count,
-		file->held.count * sizeof(*file->held.items));
+	finding_list_drop(&file->held, count);
 }
 
 /* Takes the next window of the file. */

@@ -28,6 +28,7 @@
 #define PINION_TOOLS_SCAN_FINDINGS_H
 
 #include "tools/scan/engine.h"
+#include "tools/scan/finding.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -63,7 +64,7 @@ struct findings_file {
 	struct findings_rule *rules;	 /* by rule; only those with candidates */
 	size_t rule_count;
 	size_t rule_capacity;
-	struct candidates held; /* findings not yet shown */
+	struct finding_list held; /* not yet shown */
 	struct rules_over over;
 };
 
@@ -78,7 +79,7 @@ struct findings_limit {
 typedef void (*findings_limit_fn)(void *arg, const struct findings_limit *limit);
 
 /* Receives findings of one file in their final order, a few at a time. */
-typedef void (*findings_show_fn)(void *arg, const struct candidate *findings, size_t count);
+typedef void (*findings_show_fn)(void *arg, const struct finding *findings, size_t count);
 
 void findings_init(struct findings *findings, const struct rules *rules);
 

@@ -16,7 +16,7 @@ enum {
  * The head of an unbounded rule's finding is long gone when its end is found.
  */
 static void append_excerpt(
-	struct output_text *text, const struct rule *rule, const struct candidate *finding)
+	struct output_text *text, const struct rule *rule, const struct finding *finding)
 {
 	uint64_t shown = (finding->end - finding->start) / EXCERPT_SHARE;
 
@@ -39,7 +39,7 @@ static void append_excerpt(
 }
 
 static void append_text_line(struct output_text *lines, const struct output_text *path,
-	const struct rules *rules, const struct candidate *finding)
+	const struct rules *rules, const struct finding *finding)
 {
 	output_text_append(lines, path->bytes, path->length);
 	output_text_append(lines, ":", 1);
@@ -54,7 +54,7 @@ static void append_text_line(struct output_text *lines, const struct output_text
 }
 
 static void append_json_line(struct output_text *lines, const struct output_text *path,
-	const struct rules *rules, const struct candidate *finding)
+	const struct rules *rules, const struct finding *finding)
 {
 	const char *id = rules->items[finding->rule].id;
 
@@ -71,7 +71,7 @@ static void append_json_line(struct output_text *lines, const struct output_text
 
 void finding_lines_append(struct output_text *lines, struct output_text *path_text,
 	enum finding_format format, const struct rules *rules, const char *path, size_t path_bytes,
-	const struct candidate *findings, size_t count)
+	const struct finding *findings, size_t count)
 {
 	path_text->length = 0;
 	if (format == FINDING_FORMAT_JSON) {

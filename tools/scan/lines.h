@@ -16,7 +16,7 @@
 #define PINION_TOOLS_SCAN_LINES_H
 
 #include "tools/output_text.h"
-#include "tools/scan/candidates.h"
+#include "tools/scan/finding.h"
 #include "tools/scan/findings.h"
 #include "tools/scan/rules.h"
 
@@ -30,7 +30,7 @@ enum finding_format {
 /* Appends one line for each finding. `path_text` is scratch space. */
 void finding_lines_append(struct output_text *lines, struct output_text *path_text,
 	enum finding_format format, const struct rules *rules, const char *path, size_t path_bytes,
-	const struct candidate *findings, size_t count);
+	const struct finding *findings, size_t count);
 
 /* Appends one JSON line for a rule that has reached a limit in the file. */
 void limit_line_append(struct output_text *lines, struct output_text *path_text, const char *id,

@@ -5,6 +5,7 @@
 #include "tools/scan/rules.h"
 
 #include "tools/scan/examples.h"
+#include "tools/scan/rule_filter.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -104,11 +105,46 @@ int rules_add_builtin(struct rules *rules, bool with_examples)
 	return 0;
 }
 
+void rules_set_filter(struct rules *rules, struct rule_filter *filter)
+{
+	rules->items[rules->count - 1].filter = filter;
+}
+
+static uint32_t find_rule(const struct rules *rules, const char *id)
+{
+	for (uint32_t i = 0; i < rules->count; i++) {
+		if (strcmp(rules->items[i].id, id) == 0) {
+			return i;
+		}
+	}
+	return UINT32_MAX;
+}
+
+int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_missing)
+{
+	for (uint32_t i = 0; i < rules->count; i++) {
+		struct rule_filter *filter = rules->items[i].filter;
+
+		for (uint32_t j = 0; filter != NULL && j < filter->companion_count; j++) {
+			struct rule_companion *companion = &filter->companions[j];
+
+			companion->rule = find_rule(rules, companion->rule_id);
+			if (companion->rule == UINT32_MAX) {
+				*out_rule = i;
+				*out_missing = companion->rule_id;
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
 void rules_free(struct rules *rules)
 {
 	for (uint32_t i = 0; i < rules->count; i++) {
 		free(rules->items[i].id);
 		free(rules->items[i].pattern);
+		rule_filter_destroy(rules->items[i].filter);
 	}
 	free(rules->items);
 	*rules = (struct rules){0};

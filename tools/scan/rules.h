@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rule_filter; /* rule_filter.h */
+
 /* A pattern that no length of text can be too long for. */
 #define RULE_WIDTH_UNBOUNDED UINT32_MAX
 
@@ -24,6 +26,8 @@ struct rule {
 	/* Bytes the shortest and the longest match take; set by the matcher. */
 	uint32_t min_width;
 	uint32_t max_width;
+	/* The rule's; NULL: a plain rule, whose matches are findings. */
+	struct rule_filter *filter;
 };
 
 /* Zero-initialise. */
@@ -40,6 +44,11 @@ struct rules {
 	 * the work for dense matches: RULES_WORK_MAX.
 	 */
 	uint64_t findings_max;
+	/*
+	 * Findings of plain rules carry their text, too. Set before the engine
+	 * is made.
+	 */
+	bool keeps_text;
 };
 
 /*
@@ -93,6 +102,18 @@ const struct rule_builtin *rules_builtin(uint32_t *out_count);
 int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
 	bool is_literal);
 int rules_add_builtin(struct rules *rules, bool with_examples);
+
+/*
+ * Makes the rule added last a confirmed one. Takes over the filter.
+ */
+void rules_set_filter(struct rules *rules, struct rule_filter *filter);
+
+/*
+ * After the last rule: finds the rules that companions name. Returns 0, or
+ * -EINVAL for the first one that is not there: *out_missing is its name,
+ * *out_rule the rule that names it.
+ */
+int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_missing);
 
 enum { RULES_REASON_BYTES = 160 };
 

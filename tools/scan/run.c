@@ -147,7 +147,7 @@ static void write_lines(struct show *show)
 	}
 }
 
-static void show_findings(void *arg, const struct candidate *findings, size_t count)
+static void show_findings(void *arg, const struct finding *findings, size_t count)
 {
 	struct show *show = arg;
 	struct scan_worker *worker = show->worker;

@@ -110,10 +110,17 @@ static void subject_end(struct subject *subject)
 	rules_free(&subject->rules);
 }
 
-static void collect(void *arg, const struct candidate *findings, size_t count)
+static void collect(void *arg, const struct finding *findings, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (candidates_add(arg, &findings[i]) != 0) {
+		struct candidate item = {
+			.start = findings[i].start,
+			.end = findings[i].end,
+			.rule = findings[i].rule,
+		};
+
+		memcpy(item.head, findings[i].head, sizeof(item.head));
+		if (candidates_add(arg, &item) != 0) {
 			fail("out of memory", "");
 		}
 	}

@@ -112,7 +112,7 @@ static void run_oracle(
 	candidates_sort_by_start(out_findings);
 }
 
-static void collect(void *arg, const struct candidate *findings, size_t count)
+static void collect(void *arg, const struct finding *findings, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		add(arg, findings[i].start, findings[i].end, findings[i].rule);

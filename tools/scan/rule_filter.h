@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a rule asks of its matches beyond the pattern: which part of the match
+ * is the secret, how random it has to be, which texts and paths are allowed,
+ * which other findings have to be near.
+ *
+ * A rule with a filter is a confirmed rule: Hyperscan finds where its matches
+ * may be, PCRE2 (confirm.h) decides there, from the left, the first alternative
+ * first. A rule without one is plain, and findings.h decides it as grep would.
+ *
+ * A reader of rules fills in a filter that rule_filter_create() has made, with
+ * the functions below, and hands it to rules_set_filter(). Texts are copied.
+ * Readers may use rule_filter_check() to name bad expressions by rule; what is
+ * not checked by then is checked as the rules are measured.
+ */
+#ifndef PINION_TOOLS_SCAN_RULE_FILTER_H
+#define PINION_TOOLS_SCAN_RULE_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct confirm_regex; /* confirm.h */
+
+/* Whose expressions they are. */
+enum rule_dialect {
+	RULE_DIALECT_PCRE = 0, /* as pinion's own rules are: `^` and `$` mean every line */
+	RULE_DIALECT_GO,       /* Go's regexp, RE2: `^` and `$` mean the whole text */
+};
+
+/* What the expressions of an allowlist are searched in. */
+enum rule_target {
+	RULE_TARGET_SECRET = 0,
+	RULE_TARGET_MATCH,
+	RULE_TARGET_LINE, /* the lines of the match, at most SNIPPET_CONTEXT bytes beyond it */
+};
+
+/* An expression of a filter; compiled when it is first needed. */
+struct rule_regex {
+	char *pattern;
+	struct confirm_regex *compiled; /* [W:one of the workers R:any] NULL: not yet */
+};
+
+/* Growable lists. Zero-initialised. */
+struct rule_regexes {
+	struct rule_regex *items;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+struct rule_words {
+	char **items;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+/* One list of exceptions: a finding within it is dropped. */
+struct rule_allowlist {
+	char *description; /* NULL: none */
+	/* All kinds that it has must hold (AND); else any one (OR). */
+	bool needs_all;
+	enum rule_target target; /* of `regexes` */
+	struct rule_regexes regexes;
+	struct rule_regexes paths;   /* over the path as it is reported */
+	struct rule_words stopwords; /* within the secret, whatever their case */
+};
+
+/*
+ * Allowlists, of one rule, or of all rules of a file, which share them: the
+ * number of their owners is counted.
+ */
+struct rule_allowlists {
+	struct rule_allowlist *items;
+	uint32_t count;
+	uint32_t capacity;
+	uint32_t owner_count;
+};
+
+/* A finding of another rule that has to be near. */
+struct rule_companion {
+	char *rule_id;
+	uint32_t rule; /* its index; set by rules_resolve(), UINT32_MAX before */
+	bool has_lines;
+	bool has_columns;
+	/* Between the lines, and the columns, in which they start. */
+	uint32_t within_lines;
+	uint32_t within_columns;
+};
+
+/* A finding as a condition sees it. Texts are not NUL terminated. */
+struct rule_subject {
+	const char *rule_id;
+	const char *path; /* NUL terminated */
+	size_t path_bytes;
+	const uint8_t *match;
+	size_t match_bytes;
+	const uint8_t *secret;
+	size_t secret_bytes;
+	const uint8_t *line; /* the lines of the match, cut as RULE_TARGET_LINE is */
+	size_t line_bytes;
+	double entropy; /* of the secret, bits a byte */
+};
+
+/* Further conditions, such as betterleaks' filter expressions. */
+struct rule_condition {
+	void *object; /* NULL: there is none */
+	/* Whether the finding is one. On several workers at a time. */
+	bool (*keeps)(const void *object, const struct rule_subject *subject);
+	void (*destroy)(void *object);
+};
+
+struct rule_filter {
+	enum rule_dialect dialect;
+	/* Group that is the secret; 0: the first one that is not empty, or all. */
+	uint32_t secret_group;
+	/* Findings whose secret has no more bits a byte are dropped. 0: none. */
+	double entropy_min;
+	struct rule_words keywords; /* documentation: the pattern decides alone */
+	struct rule_regex path;	    /* only files with such a path; NULL pattern: all */
+	struct rule_allowlists *own;
+	struct rule_allowlists *shared; /* NULL: none */
+	struct rule_condition condition;
+	struct rule_companion *companions; /* a finding needs each of them */
+	uint32_t companion_count;
+	uint32_t companion_capacity;
+	bool skips_report; /* its findings are only companions of others */
+	char *description; /* NULL: none */
+	struct rule_words tags;
+};
+
+/* Makes an empty filter; NULL: no memory. */
+struct rule_filter *rule_filter_create(enum rule_dialect dialect);
+/* Accepts NULL. Gives up its share of `shared`, too. */
+void rule_filter_destroy(struct rule_filter *filter);
+
+/* Each returns 0 or -ENOMEM, and copies the text. */
+int rule_words_add(struct rule_words *words, const char *word);
+int rule_regexes_add(struct rule_regexes *regexes, const char *pattern);
+int rule_text_set(char **text, const char *value);
+int rule_filter_add_companion(struct rule_filter *filter, const struct rule_companion *companion);
+
+/*
+ * A new list at the end of the rule's own or of shared ones, zeroed, the
+ * lists'; valid until the next call. NULL: no memory.
+ */
+struct rule_allowlist *rule_allowlists_add(struct rule_allowlists *lists);
+/* With one owner. NULL: no memory. */
+struct rule_allowlists *rule_allowlists_create(void);
+/* Another owner of the same lists, which it returns. */
+struct rule_allowlists *rule_allowlists_share(struct rule_allowlists *lists);
+/* One owner less; accepts NULL. */
+void rule_allowlists_release(struct rule_allowlists *lists);
+
+enum { RULE_FILTER_REASON_BYTES = 256 };
+
+/*
+ * Compiles each expression of the filter once. Returns 0, -ENOMEM, or -EINVAL
+ * with the reason of the first bad one, which quotes it.
+ */
+int rule_filter_check(const struct rule_filter *filter, char out_reason[RULE_FILTER_REASON_BYTES]);
+
+#endif
