@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of ignore files on the way from the repository's top to the
- * directory that is being walked.
+ * The ignore files on the way from the repository's top to a directory that is
+ * being walked.
  *
- * walk.c enters and leaves directories and asks for each entry; gitignore.c has
- * the rules of one file.
+ * The walk makes a level for each directory that has rules, and asks it for
+ * each entry; gitignore.c has the rules of one file.
  *
  * Invariant: memory and time are bounded by the limits of ignore.h, whatever
  * the files contain.
@@ -24,11 +24,8 @@
 #include <unistd.h>
 
 enum {
-	/* What getdents64 lists at once holds no longer name: LIST_BYTES. */
-	NAME_BYTES_MAX = 64 << 10,
 	/* A read that is interrupted, or refused for now, is made again. */
 	RETRIES_MAX = 64,
-	LEVELS_FIRST = 16,
 };
 
 const char *const pin_ignore_names[PIN_IGNORE_FILES] = {
@@ -65,16 +62,16 @@ static ssize_t read_text(int fd, char *text, size_t bytes_max)
  * Reads at most the limit and one byte more, so that a file that grows is
  * noticed and refused, not cut.
  */
-static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int fd)
+static int read_open(struct pin_ignore_level *level, int fd)
 {
-	size_t left = PIN_IGNORE_BYTES_MAX - ignore->text_bytes;
+	size_t left = PIN_IGNORE_BYTES_MAX - level->text_bytes;
 	struct stat status;
 	ssize_t length;
 	size_t most;
 	char *text;
 	int rc;
 
-	PIN_CHECK(ignore->text_bytes <= PIN_IGNORE_BYTES_MAX);
+	PIN_CHECK(level->text_bytes <= PIN_IGNORE_BYTES_MAX);
 	if (fstat(fd, &status) != 0) {
 		return -errno;
 	}
@@ -90,7 +87,7 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	 */
 	most = status.st_size > PIN_IGNORE_LINE_BYTES_MAX ? (size_t)status.st_size
 							  : PIN_IGNORE_LINE_BYTES_MAX;
-	text = pin_ignore_rules_reserve(rules, most + 1);
+	text = pin_ignore_rules_reserve(&level->rules, most + 1);
 	if (text == NULL) {
 		return -ENOMEM;
 	}
@@ -101,10 +98,10 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	if ((size_t)length > most || (size_t)length > left) {
 		return -EFBIG;
 	}
-	rc = pin_ignore_rules_add(rules, (size_t)length);
+	rc = pin_ignore_rules_add(&level->rules, (size_t)length);
 	if (rc == 0) {
-		ignore->text_bytes += (size_t)length;
-		PIN_DCHECK(ignore->text_bytes <= PIN_IGNORE_BYTES_MAX);
+		level->text_bytes += (size_t)length;
+		PIN_DCHECK(level->text_bytes <= PIN_IGNORE_BYTES_MAX);
 	}
 	return rc;
 }
@@ -113,8 +110,7 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
  * 0 also where there is no such file, or a file that the walk shows as it is: a
  * link, a FIFO, a directory.
  */
-static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
-	const char *name)
+static int read_name(struct pin_ignore_level *level, int directory_fd, const char *name)
 {
 	struct stat status;
 	int fd;
@@ -132,7 +128,7 @@ static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	if (fd < 0) {
 		return fd == -ENOENT ? 0 : fd;
 	}
-	rc = read_open(ignore, rules, fd);
+	rc = read_open(level, fd);
 	close(fd);
 	return rc;
 }
@@ -141,8 +137,7 @@ static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
  * As read_name(), for a file in folders of the directory: these are no links
  * either.
  */
-static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
-	const char *path)
+static int read_file(struct pin_ignore_level *level, int directory_fd, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[NAME_MAX + 1];
@@ -151,7 +146,7 @@ static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	int rc;
 
 	if (slash == NULL) {
-		return read_name(ignore, rules, directory_fd, path);
+		return read_name(level, directory_fd, path);
 	}
 	/* Mostly there is none, and no descriptor is needed to see that. */
 	if (fstatat(directory_fd, path, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0 &&
@@ -168,51 +163,12 @@ static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 			? 0
 			: folder_fd;
 	}
-	rc = read_name(ignore, rules, folder_fd, slash + 1);
+	rc = read_name(level, folder_fd, slash + 1);
 	close(folder_fd);
 	return rc;
 }
 
 /* ---- levels ---- */
-
-/* Levels from here on are of directories that the walk has left. */
-static void drop_levels(struct pin_ignore *ignore, size_t count)
-{
-	while (ignore->count > count) {
-		struct pin_ignore_rules *rules = &ignore->levels[--ignore->count].rules;
-
-		PIN_CHECK(rules->text_bytes <= ignore->text_bytes);
-		ignore->text_bytes -= rules->text_bytes;
-		pin_ignore_rules_fini(rules);
-	}
-	PIN_DCHECK(ignore->count > 0 || ignore->text_bytes == 0);
-}
-
-static int push_level(struct pin_ignore *ignore, size_t names_start)
-{
-	/* Names in a directory start after those in the one above it. */
-	PIN_DCHECK(
-		ignore->count == 0 || names_start > ignore->levels[ignore->count - 1].names_start);
-	PIN_DCHECK(names_start <= ignore->path_capacity);
-	if (ignore->count == ignore->capacity) {
-		size_t capacity = ignore->capacity == 0 ? LEVELS_FIRST : 2 * ignore->capacity;
-		size_t bytes = ignore->capacity * sizeof(*ignore->levels);
-		struct pin_ignore_level *grown = pin_heap_resize(
-			ignore->host, ignore->levels, bytes, bytes, capacity * sizeof(*grown));
-
-		if (grown == NULL) {
-			return -ENOMEM;
-		}
-		ignore->levels = grown;
-		ignore->capacity = capacity;
-	}
-	PIN_DCHECK(ignore->count < ignore->capacity);
-	ignore->levels[ignore->count++] = (struct pin_ignore_level){
-		.rules.host = ignore->host,
-		.names_start = names_start,
-	};
-	return 0;
-}
 
 static bool is_repository(int directory_fd, const char *path, struct stat *out_status)
 {
@@ -221,22 +177,20 @@ static bool is_repository(int directory_fd, const char *path, struct stat *out_s
 		(S_ISDIR(out_status->st_mode) || S_ISREG(out_status->st_mode));
 }
 
-/* Reads what the directory of the last level has. */
-static int fill_level(struct pin_ignore *ignore, int directory_fd)
+/* Reads what the directory has. */
+static int fill_level(
+	struct pin_ignore_level *level, int directory_fd, struct pin_ignore_errors *out_errors)
 {
-	struct pin_ignore_level *level = &ignore->levels[ignore->count - 1];
 	struct stat status;
 
-	PIN_DCHECK(ignore->count > 0 && ignore->count <= ignore->capacity);
 	PIN_DCHECK(level->rules.text_bytes == 0 && level->rules.count == 0); /* read once */
 	level->is_top = is_repository(directory_fd, ".git", &status);
 	for (size_t i = 0; i < PIN_IGNORE_FILES; i++) {
 		bool is_wanted = i > 0 || (level->is_top && S_ISDIR(status.st_mode));
 
-		ignore->errors[i] = is_wanted
-			? read_file(ignore, &level->rules, directory_fd, pin_ignore_names[i])
-			: 0;
-		if (ignore->errors[i] == -ENOMEM) {
+		out_errors->of[i] =
+			is_wanted ? read_file(level, directory_fd, pin_ignore_names[i]) : 0;
+		if (out_errors->of[i] == -ENOMEM) {
 			return -ENOMEM;
 		}
 	}
@@ -244,26 +198,41 @@ static int fill_level(struct pin_ignore *ignore, int directory_fd)
 	return 0;
 }
 
-/* The path only grows; levels refer to it by offsets, so it may move. */
-static int path_reserve(struct pin_ignore *ignore, size_t bytes)
+void pin_ignore_level_free(const struct pin_host *host, struct pin_ignore_level *level)
 {
-	size_t capacity = ignore->path_capacity == 0 ? PATH_MAX : ignore->path_capacity;
-	char *grown;
-
-	PIN_DCHECK(bytes <= SIZE_MAX / 2); /* so that doubling ends */
-	while (capacity < bytes) {
-		capacity *= 2;
+	if (level != NULL) {
+		pin_ignore_rules_fini(&level->rules);
+		pin_heap_release(host, level, PIN_HEAP_ALIGN, 1, sizeof(*level));
 	}
-	if (capacity == ignore->path_capacity) {
+}
+
+/* Most directories have none, and the level is only on the stack. */
+int pin_ignore_read(const struct pin_host *host, const struct pin_ignore_level *above,
+	int directory_fd, size_t names_start, struct pin_ignore_level **out_level,
+	struct pin_ignore_errors *out_errors)
+{
+	struct pin_ignore_level level = {
+		.above = above,
+		.rules.host = host,
+		.names_start = names_start,
+		.text_bytes = above == NULL ? 0 : above->text_bytes,
+	};
+	struct pin_ignore_level *kept;
+	int rc = fill_level(&level, directory_fd, out_errors);
+
+	PIN_DCHECK(above == NULL || names_start > above->names_start);
+	*out_level = NULL;
+	if (rc == 0 && !level.is_top && level.rules.count == 0) {
+		pin_ignore_rules_fini(&level.rules);
 		return 0;
 	}
-	grown = pin_heap_resize(
-		ignore->host, ignore->path, ignore->path_capacity, ignore->path_capacity, capacity);
-	if (grown == NULL) {
+	kept = rc == 0 ? pin_heap_allocate(host, PIN_HEAP_ALIGN, 1, sizeof(*kept)) : NULL;
+	if (kept == NULL) {
+		pin_ignore_rules_fini(&level.rules);
 		return -ENOMEM;
 	}
-	ignore->path = grown;
-	ignore->path_capacity = capacity;
+	*kept = level;
+	*out_level = kept;
 	return 0;
 }
 
@@ -298,154 +267,119 @@ static bool has_repository(char *path, size_t bytes, uid_t *out_owner)
 	return has_one;
 }
 
-/* Pushes a level for each directory from the top down to the root's parent. */
-static int push_above(struct pin_ignore *ignore, size_t top_bytes)
+/*
+ * The length of the path of the repository around the root, as git finds it;
+ * that of the root where there is none, or none whose files are trusted: they
+ * are the root owner's or the caller's.
+ */
+static size_t find_repository(struct pin_ignore *ignore, uid_t owner)
 {
-	size_t root_bytes = ignore->root_bytes;
-	int rc = 0;
+	size_t top_bytes = ignore->root_bytes;
+	uid_t top_owner;
 
-	PIN_DCHECK(ignore->count == 0 && top_bytes > 0 && top_bytes <= root_bytes);
-	for (size_t bytes = top_bytes; rc == 0 && bytes < root_bytes;) {
-		size_t start = bytes == 1 ? 1 : bytes + 1;
-		const char *slash = memchr(ignore->path + start, '/', root_bytes - start);
-
-		PIN_DCHECK(start < root_bytes && ignore->path[start] != '/');
-		rc = push_level(ignore, start);
-		ignore->above_count = ignore->count;
-		bytes = slash == NULL ? root_bytes : (size_t)(slash - ignore->path);
+	while (!has_repository(ignore->root, top_bytes, &top_owner)) {
+		if (top_bytes == 1) {
+			return ignore->root_bytes;
+		}
+		top_bytes = parent_bytes(ignore->root, top_bytes);
 	}
-	return rc;
+	return top_owner == owner || top_owner == geteuid() ? top_bytes : ignore->root_bytes;
 }
 
-/*
- * Finds the repository around the root, as git does, and trusts its files only
- * if they are the root owner's or the caller's.
- */
+enum { ROOT_CAPACITY = PATH_MAX + 8 }; /* "/.git" may be put after it */
+
 int pin_ignore_begin(
 	struct pin_ignore *ignore, const struct pin_host *host, const char *root, uid_t owner)
 {
-	size_t top_bytes;
-	uid_t top_owner;
-	int rc;
-
-	PIN_DCHECK(ignore->count == 0 && ignore->levels == NULL && ignore->path == NULL);
+	PIN_DCHECK(ignore->root == NULL && ignore->above == NULL);
 	ignore->host = host;
-	rc = path_reserve(ignore, PATH_MAX + sizeof("/.git"));
-	if (rc != 0) {
-		return rc;
+	ignore->root = pin_heap_allocate(host, PIN_HEAP_ALIGN, ROOT_CAPACITY, 1);
+	if (ignore->root == NULL) {
+		return -ENOMEM;
 	}
 	/* A path that is too long has no repository around it. */
-	if (realpath(root, ignore->path) == NULL) {
+	if (realpath(root, ignore->root) == NULL) {
 		return 0;
 	}
-	ignore->root_bytes = strlen(ignore->path);
-	PIN_DCHECK(ignore->path[0] == '/' && ignore->root_bytes < PATH_MAX);
-	top_bytes = ignore->root_bytes;
-	while (!has_repository(ignore->path, top_bytes, &top_owner)) {
-		if (top_bytes == 1) {
-			return 0;
-		}
-		top_bytes = parent_bytes(ignore->path, top_bytes);
+	ignore->root_bytes = strlen(ignore->root);
+	PIN_DCHECK(ignore->root[0] == '/' && ignore->root_bytes < PATH_MAX);
+	ignore->above_bytes = find_repository(ignore, owner);
+	/* A root that is "/" brings its slash. */
+	if (ignore->root_bytes > 1) {
+		ignore->root[ignore->root_bytes] = '/';
+		ignore->root_bytes++;
 	}
-	if (top_owner != owner && top_owner != geteuid()) {
-		return 0;
-	}
-	return push_above(ignore, top_bytes);
+	return 0;
 }
 
-/*
- * Reads the ignore files of one directory above the root; files that cannot be
- * read are in `errors`, for the walk to report.
- */
-int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_path_bytes)
+/* The directory whose path is the first bytes of the root's. */
+static int open_above(struct pin_ignore *ignore, size_t bytes)
 {
-	size_t start = ignore->levels[level].names_start;
-	size_t bytes = start > 1 ? start - 1 : start;
-	char kept = ignore->path[bytes];
-	size_t count = ignore->count;
+	char kept = ignore->root[bytes];
+	int fd;
+
+	PIN_CHECK(bytes > 0 && bytes < ignore->root_bytes);
+	ignore->root[bytes] = '\0';
+	fd = open(ignore->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ignore->root[bytes] = kept;
+	return fd < 0 ? -errno : fd;
+}
+
+int pin_ignore_read_above(
+	struct pin_ignore *ignore, size_t *out_path_bytes, struct pin_ignore_errors *out_errors)
+{
+	size_t bytes = ignore->above_bytes;
+	size_t names_start = bytes == 1 ? 1 : bytes + 1;
+	struct pin_ignore_level *level = NULL;
+	const char *slash;
 	int rc = 0;
 	int fd;
 
-	PIN_CHECK(level < ignore->above_count && ignore->above_count <= ignore->count);
-	PIN_DCHECK(bytes > 0 && bytes < ignore->root_bytes);
-	memset(ignore->errors, 0, sizeof(ignore->errors));
-	ignore->path[bytes] = '\0';
-	fd = open(ignore->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ignore->path[bytes] = kept;
+	/* The root itself, with the slash after it, is the walk's to read. */
+	if (names_start >= ignore->root_bytes) {
+		return 0;
+	}
+	*out_errors = (struct pin_ignore_errors){.of = {0}};
+	fd = open_above(ignore, bytes);
 	if (fd < 0) {
-		ignore->errors[PIN_ARRAY_COUNT(pin_ignore_names) - 1] =
-			errno == ENOENT ? 0 : -errno;
+		out_errors->of[PIN_IGNORE_FILES - 1] = fd == -ENOENT ? 0 : fd;
 	} else {
-		ignore->count = level + 1;
-		rc = fill_level(ignore, fd);
-		ignore->count = count;
+		rc = pin_ignore_read(
+			ignore->host, ignore->above, fd, names_start, &level, out_errors);
 		close(fd);
 	}
+	if (level != NULL) {
+		ignore->above = level;
+	}
+	slash = memchr(ignore->root + names_start, '/', ignore->root_bytes - names_start);
+	PIN_CHECK(slash != NULL); /* that after the root */
+	ignore->above_bytes = (size_t)(slash - ignore->root);
 	*out_path_bytes = bytes;
-	return rc;
+	return rc == 0 ? 1 : rc;
 }
 
 /* ---- the tree ---- */
 
 /*
- * A level for each directory on the path; levels of a branch that was left are
- * dropped first.
- */
-int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, const char *name,
-	size_t name_bytes)
-{
-	size_t level = ignore->above_count + depth;
-	size_t names_start;
-	int rc;
-
-	PIN_CHECK(level <= ignore->count);
-	drop_levels(ignore, level);
-	names_start = depth == 0 ? ignore->root_bytes : ignore->levels[level - 1].names_start;
-	name_bytes = depth == 0 ? 0 : name_bytes;
-	rc = path_reserve(ignore, names_start + name_bytes + 1 + NAME_BYTES_MAX);
-	if (rc != 0) {
-		return rc;
-	}
-	PIN_CHECK(name_bytes <= NAME_BYTES_MAX);
-	memcpy(ignore->path + names_start, name, name_bytes);
-	names_start += name_bytes;
-	/* A root that is "/" brings its slash, and one unknown needs none. */
-	if (names_start > 1 || depth > 0) {
-		ignore->path[names_start++] = '/';
-	}
-	rc = push_level(ignore, names_start);
-	PIN_DCHECK(rc != 0 || ignore->count == level + 1); /* invariant 1 */
-	return rc != 0 ? rc : fill_level(ignore, directory_fd);
-}
-
-/*
  * The deepest level that has an opinion decides, as in git; a nested repository
  * ends the search upwards.
  */
-bool pin_ignore_hides(
-	struct pin_ignore *ignore, const char *name, size_t name_bytes, bool is_directory)
+bool pin_ignore_hides(const struct pin_ignore_level *level, const char *path, size_t path_bytes,
+	size_t name_bytes, bool is_directory)
 {
-	struct pin_ignore_path path = {.name_bytes = name_bytes, .is_directory = is_directory};
-	size_t path_end;
+	struct pin_ignore_path asked = {.name_bytes = name_bytes, .is_directory = is_directory};
 
-	if (strcmp(name, ".git") == 0) {
+	PIN_DCHECK(path[path_bytes] == '\0' && name_bytes > 0 && name_bytes <= path_bytes);
+	if (strcmp(path + path_bytes - name_bytes, ".git") == 0) {
 		return true;
 	}
-	PIN_DCHECK(ignore->count > 0 && name[name_bytes] == '\0' && name_bytes > 0);
-	if (ignore->text_bytes == 0) {
-		return false;
-	}
-	path_end = ignore->levels[ignore->count - 1].names_start + name_bytes;
-	PIN_CHECK(path_end <= ignore->path_capacity);
-	memcpy(ignore->path + path_end - name_bytes, name, name_bytes);
-	for (size_t i = ignore->count; i > 0; i--) {
-		const struct pin_ignore_level *level = &ignore->levels[i - 1];
+	for (; level != NULL && level->text_bytes > 0; level = level->above) {
 		enum pin_ignore_verdict verdict;
 
-		PIN_DCHECK(level->names_start <= path_end - name_bytes);
-		path.bytes = ignore->path + level->names_start;
-		path.path_bytes = path_end - level->names_start;
-		verdict = pin_ignore_rules_decide(&level->rules, &path);
+		PIN_DCHECK(level->names_start <= path_bytes - name_bytes);
+		asked.bytes = path + level->names_start;
+		asked.path_bytes = path_bytes - level->names_start;
+		verdict = pin_ignore_rules_decide(&level->rules, &asked);
 		if (verdict != PIN_IGNORE_SILENT) {
 			return verdict == PIN_IGNORE_HIDES;
 		}
@@ -456,10 +390,10 @@ bool pin_ignore_hides(
 	return false;
 }
 
-bool pin_ignore_has_failed(const struct pin_ignore *ignore, const char *name)
+bool pin_ignore_has_failed(const struct pin_ignore_errors *errors, const char *name)
 {
 	for (size_t i = 0; i < PIN_IGNORE_FILES; i++) {
-		if (ignore->errors[i] != 0 && strcmp(name, pin_ignore_names[i]) == 0) {
+		if (errors->of[i] != 0 && strcmp(name, pin_ignore_names[i]) == 0) {
 			return true;
 		}
 	}
@@ -468,9 +402,13 @@ bool pin_ignore_has_failed(const struct pin_ignore *ignore, const char *name)
 
 void pin_ignore_fini(struct pin_ignore *ignore)
 {
-	drop_levels(ignore, 0);
-	pin_heap_release(ignore->host, ignore->levels, PIN_HEAP_ALIGN,
-		ignore->capacity * sizeof(*ignore->levels), 1);
-	pin_heap_release(ignore->host, ignore->path, PIN_HEAP_ALIGN, ignore->path_capacity, 1);
-	*ignore = (struct pin_ignore){.count = 0};
+	while (ignore->above != NULL) {
+		struct pin_ignore_level *level = ignore->above;
+
+		/* Made by us, and by none else. */
+		ignore->above = (struct pin_ignore_level *)(uintptr_t)level->above;
+		pin_ignore_level_free(ignore->host, level);
+	}
+	pin_heap_release(ignore->host, ignore->root, PIN_HEAP_ALIGN, ROOT_CAPACITY, 1);
+	*ignore = (struct pin_ignore){.root = NULL};
 }

@@ -3,15 +3,14 @@
  * What the ignore files of a tree hide, asked while it is walked.
  *
  * Rules are in .gitignore and .ignore of each directory, and in
- * .git/info/exclude of a repository; they are about entries below it. The walk
- * enters directories from the top down and is in one at a time, so the rules
- * that count are a stack: one level for each directory from the top of the
- * repository, or from the walk's root, to where the walk is. The deepest level
- * that says anything decides. A directory that has a `.git` begins anew: rules
- * above it do not apply in it.
+ * .git/info/exclude of a repository; they are about entries below it. A
+ * directory with rules has a level, which refers to the level above it, from
+ * the walk's root or the top of the repository down. The deepest level that
+ * says anything decides. A directory that has a `.git` begins anew: rules above
+ * it do not apply in it.
  *
  * Where the root is inside a repository, the directories above it up to the
- * repository's own are levels too. Only a `.git` that belongs to the user of
+ * repository's own have levels too. Only a `.git` that belongs to the user of
  * the process, or to the owner of the root, makes a repository of a directory
  * above: else any user could hide files with one in /tmp.
  *
@@ -19,13 +18,12 @@
  * not regular is not opened, a file that is too large or holds NULs has no
  * rules and is an error of that path.
  *
- * Belongs to one walk, and to its thread. Invariants: (1) levels[0 … count) are
- * those of the directory entered last and of all above it. (2) `path` holds
- * that directory's path up to the last level's names_start, absolute where it
- * is known.
+ * Invariants: (1) a level does not change once it is made, so that any thread
+ * may ask it; a directory's level outlives those below it. (2) the texts in
+ * force in one directory are bounded, its levels' all together.
  *
  * Elsewhere: the meaning of a line, gitignore.c; the fate of hidden entries,
- * walk.c. The configuration of git, and what a repository tracks, are not
+ * walk_list.c. The configuration of git, and what a repository tracks, are not
  * looked at.
  */
 #ifndef PIN_SCAN_IGNORE_H
@@ -148,54 +146,62 @@ enum {
 /* Of a directory, from the weakest to the strongest. */
 extern const char *const pin_ignore_names[PIN_IGNORE_FILES];
 
+/* Of one directory. [const] once it is made. */
 struct pin_ignore_level {
+	const struct pin_ignore_level *above; /* NULL: none has rules */
 	struct pin_ignore_rules rules;
-	size_t names_start; /* in `path`, of names in this directory */
-	bool is_top;
+	size_t names_start; /* in an absolute path, of names in this directory */
+	size_t text_bytes;  /* of this level and all above it */
+	bool is_top;	    /* those above do not apply */
 };
 
-/* All zero: not yet begun. */
+/* Of one directory: 0, or why a file of it does not count. */
+struct pin_ignore_errors {
+	int of[PIN_IGNORE_FILES];
+};
+
+/* Of one walk; all zero: not yet begun. */
 struct pin_ignore {
-	const struct pin_host *host; /* whose heap it is */
-	struct pin_ignore_level *levels;
-	size_t count;
-	size_t capacity;
-	size_t above_count; /* levels above the root */
-	size_t root_bytes;  /* of its absolute path; 0: that is not known */
-	char *path;
-	size_t path_capacity;
-	size_t text_bytes; /* of all levels */
-	/* Of the directory entered last: 0, or why a file does not count. */
-	int errors[PIN_IGNORE_FILES];
+	const struct pin_host *host;	/* whose heap it is */
+	struct pin_ignore_level *above; /* the root's parent's, or the next above it */
+	char *root;			/* its absolute path with a slash after it */
+	size_t root_bytes;		/* 0: that is not known */
+	size_t above_bytes;		/* of it: the next directory above to be read */
 };
 
 /*
  * Finds the repository around a root directory, whose owner that is. Then the
- * levels above, 0 … above_count - 1, are to be entered.
- * -ENOMEM.
+ * directories above are to be read. -ENOMEM.
  */
 int pin_ignore_begin(
 	struct pin_ignore *ignore, const struct pin_host *host, const char *root, uid_t owner);
 
 /*
- * Enters a directory above the root; its path is then the first
- * `out_path_bytes` bytes of `path`. -ENOMEM.
+ * Reads the next directory above the root, from the top down: 1, and its path
+ * is the first `out_path_bytes` bytes of `root`; 0: all are read. -ENOMEM.
  */
-int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_path_bytes);
+int pin_ignore_read_above(
+	struct pin_ignore *ignore, size_t *out_path_bytes, struct pin_ignore_errors *out_errors);
 
 /*
- * Enters the root, at depth 0, whose name does not matter, or a directory in
- * the one entered at depth - 1. -ENOMEM.
+ * Makes the level of a directory; `above` is that of the directory it is in.
+ * *out_level is NULL where it needs none, and that above applies. -ENOMEM.
  */
-int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, const char *name,
-	size_t name_bytes);
+int pin_ignore_read(const struct pin_host *host, const struct pin_ignore_level *above,
+	int directory_fd, size_t names_start, struct pin_ignore_level **out_level,
+	struct pin_ignore_errors *out_errors);
 
-/* Of an entry of the directory entered last; `.git` always is. */
-bool pin_ignore_hides(
-	struct pin_ignore *ignore, const char *name, size_t name_bytes, bool is_directory);
+void pin_ignore_level_free(const struct pin_host *host, struct pin_ignore_level *level);
+
+/*
+ * Whether an entry is hidden, by the level of its directory; `path` is absolute
+ * and ends in the entry's name. `.git` always is.
+ */
+bool pin_ignore_hides(const struct pin_ignore_level *level, const char *path, size_t path_bytes,
+	size_t name_bytes, bool is_directory);
 
 /* Whether that name is in `errors`, and so is reported already. */
-bool pin_ignore_has_failed(const struct pin_ignore *ignore, const char *name);
+bool pin_ignore_has_failed(const struct pin_ignore_errors *errors, const char *name);
 
 void pin_ignore_fini(struct pin_ignore *ignore);
 

@@ -12,6 +12,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
+#include "runtime/scan/walk.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/request.h"
 

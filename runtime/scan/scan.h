@@ -160,14 +160,4 @@ static inline bool pin_scan_is_cancelled(const struct pinion_scan *scan)
 	return pin_load_acquire_u32(&scan->is_cancelled) != 0;
 }
 
-/* ---- walking ---- */
-
-/*
- * pinion_walk_with() on the heap of a host. When *is_cancelled is not 0 the
- * walk enters no further directory and returns -ECANCELED; NULL: it is never
- * cancelled.
- */
-int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
-	const struct pin_atomic_u32 *is_cancelled, pinion_walk_fn visit, void *arg);
-
 #endif

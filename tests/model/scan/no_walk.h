@@ -8,6 +8,7 @@
 
 #include "runtime/host/long_path.h"
 #include "runtime/scan/scan.h"
+#include "runtime/scan/walk.h"
 #include "tests/model/explorer.h"
 
 #include <pinion/scan.h>

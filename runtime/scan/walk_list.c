@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One directory of a walk: opened, listed, its entries visited or kept.
+ *
+ * Ignore files are read when a directory is entered, and asked before an entry
+ * becomes a visit or a name that waits.
+ *
+ * Invariants: (1) at most two descriptors are open while a visit runs, the
+ * root's and that of the directory being listed, which may be the root. (2) the
+ * walker's path is that of the directory being listed, but for the time of a
+ * visit.
+ */
+#include "runtime/scan/walk.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/long_path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* As the kernel writes it. */
+struct list_entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t record_bytes;
+	uint8_t type;
+	char name[];
+};
+
+/* ---- paths ---- */
+
+static PIN_APART int path_grow(
+	const struct pin_walk *walk, struct pin_walk_path *path, size_t bytes)
+{
+	size_t capacity = path->capacity == 0 ? 512 : path->capacity;
+	char *grown;
+
+	PIN_DCHECK(bytes > path->capacity && bytes <= SIZE_MAX / 2);
+	while (capacity < bytes) {
+		capacity *= 2;
+	}
+	grown = pin_heap_resize(walk->host, path->bytes, path->capacity, path->length, capacity);
+	if (grown == NULL) {
+		return -ENOMEM;
+	}
+	path->bytes = grown;
+	path->capacity = capacity;
+	return 0;
+}
+
+static PIN_INLINE int path_reserve(
+	const struct pin_walk *walk, struct pin_walk_path *path, size_t length)
+{
+	return length < path->capacity ? 0 : path_grow(walk, path, length + 1);
+}
+
+int pin_walk_path_set(
+	const struct pin_walk *walk, struct pin_walk_path *path, const char *text, size_t bytes)
+{
+	int rc = path_reserve(walk, path, bytes);
+
+	if (rc == 0) {
+		memcpy(path->bytes, text, bytes);
+		path->bytes[bytes] = '\0';
+		path->length = bytes;
+	}
+	return rc;
+}
+
+static PIN_INLINE int path_add(const struct pin_walk *walk, struct pin_walk_path *path,
+	const char *name, size_t name_bytes)
+{
+	size_t end = path->length;
+	int rc = path_reserve(walk, path, end + 1 + name_bytes);
+
+	if (rc != 0) {
+		return rc;
+	}
+	/* A root given as "/" or "dir/" brings its slash along. */
+	if (end > 0 && path->bytes[end - 1] != '/') {
+		path->bytes[end++] = '/';
+	}
+	memcpy(path->bytes + end, name, name_bytes);
+	path->length = end + name_bytes;
+	PIN_DCHECK(path->length < path->capacity);
+	path->bytes[path->length] = '\0';
+	return 0;
+}
+
+int pin_walk_path_add(const struct pin_walk *walk, struct pin_walk_path *path, const char *name,
+	size_t name_bytes)
+{
+	return path_add(walk, path, name, name_bytes);
+}
+
+/* Back to the directory being listed. */
+static void path_cut(struct pin_walk_path *path, size_t bytes)
+{
+	PIN_CHECK(bytes <= path->length);
+	path->length = bytes;
+	path->bytes[bytes] = '\0';
+}
+
+void pin_walk_path_free(const struct pin_walk *walk, struct pin_walk_path *path)
+{
+	pin_heap_release(walk->host, path->bytes, PIN_HEAP_ALIGN, path->capacity, 1);
+	*path = (struct pin_walk_path){.bytes = NULL};
+}
+
+/* From its end to its beginning, as a node knows its parent. */
+static int path_of_directory(const struct pin_walk *walk, struct pin_walk_path *path,
+	const struct pin_directory *directory)
+{
+	int rc = path_reserve(walk, path, directory->path_bytes);
+
+	if (rc != 0) {
+		return rc;
+	}
+	path->length = directory->path_bytes;
+	path->bytes[path->length] = '\0';
+	for (; directory != NULL; directory = directory->parent) {
+		size_t start = directory->path_bytes - directory->name_bytes;
+
+		memcpy(path->bytes + start, directory->name, directory->name_bytes);
+		if (directory->parent != NULL && start > directory->parent->path_bytes) {
+			path->bytes[start - 1] = '/';
+		}
+	}
+	return 0;
+}
+
+/* ---- visits ---- */
+
+int pin_walk_visit(const struct pin_walk *walk, const struct pin_walk_path *path,
+	enum pinion_walk_kind kind, int error, uint32_t mode)
+{
+	bool is_below = walk->root_fd >= 0 && path->length > walk->root_bytes;
+	struct pinion_walk_entry entry = {
+		.path = path->bytes,
+		.path_bytes = path->length,
+		.kind = kind,
+		.error = error,
+		.mode = mode,
+		.root_fd = is_below ? walk->root_fd : -1,
+		.beneath = is_below ? path->bytes + walk->names_start : NULL,
+	};
+
+	PIN_DCHECK(path->bytes[path->length] == '\0');
+	PIN_DCHECK(!is_below || walk->names_start < path->length);
+	PIN_DCHECK(kind == PINION_WALK_ERROR ? error < 0 : error == 0 || error == -ELOOP);
+	return walk->visit(walk->arg, &entry);
+}
+
+/* What is found in the directory being listed; no name: itself. */
+struct found {
+	const char *name;
+	size_t name_bytes;
+	enum pinion_walk_kind kind;
+	int error;
+	uint32_t mode;
+};
+
+static int visit_found(struct pin_walker *walker, const struct found *found)
+{
+	size_t length = walker->path.length;
+	int rc = found->name_bytes == 0
+		? 0
+		: path_add(walker->walk, &walker->path, found->name, found->name_bytes);
+
+	if (rc == 0) {
+		rc = pin_walk_visit(
+			walker->walk, &walker->path, found->kind, found->error, found->mode);
+	}
+	path_cut(&walker->path, length);
+	return rc;
+}
+
+static int visit_error(struct pin_walker *walker, const char *name, int error)
+{
+	return visit_found(walker,
+		&(struct found){
+			.name = name,
+			.name_bytes = name == NULL ? 0 : strlen(name),
+			.kind = PINION_WALK_ERROR,
+			.error = error,
+		});
+}
+
+/* ---- entries ---- */
+
+/* 0: the list does not have it. */
+static mode_t mode_of_type(uint8_t type)
+{
+	switch (type) {
+	case DT_REG:
+	case DT_DIR:
+	case DT_LNK:
+	case DT_FIFO:
+	case DT_SOCK:
+	case DT_CHR:
+	case DT_BLK:
+		return DTTOIF((mode_t)type);
+	default:
+		return 0;
+	}
+}
+
+/* The type of an entry, by fstatat(2) where the list does not have it. */
+static int examine(int directory_fd, const struct list_entry *entry, mode_t *out_mode)
+{
+	struct stat status;
+
+	*out_mode = mode_of_type(entry->type);
+	if (*out_mode != 0) {
+		return 0;
+	}
+	if (fstatat(directory_fd, entry->name, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
+		0) {
+		return -errno;
+	}
+	*out_mode = status.st_mode;
+	return 0;
+}
+
+/*
+ * Only a loop is reported to the visitor. It is looked for below the root;
+ * where the path is too long for that, in the directory that the link is in.
+ */
+static int check_loop(struct pin_walker *walker, struct found *found)
+{
+	const struct pin_walk *walk = walker->walk;
+	size_t length = walker->path.length;
+	int rc = path_add(walk, &walker->path, found->name, found->name_bytes);
+	const char *beneath;
+	bool is_loop;
+
+	if (rc != 0) {
+		return rc;
+	}
+	PIN_DCHECK(walk->root_fd >= 0 && walk->names_start < walker->path.length);
+	beneath = walker->path.bytes + walk->names_start;
+	is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
+					     : pin_beneath_loops(walker->listing->fd, found->name);
+	found->error = is_loop ? -ELOOP : 0;
+	path_cut(&walker->path, length);
+	return 0;
+}
+
+/* Whether ignore files hide it; -ENOMEM. */
+static int check_ignored(struct pin_walker *walker, const struct found *found, bool *out_is_hidden)
+{
+	const struct pin_ignore_level *level = walker->listing->directory->ignore;
+	size_t length = walker->match.length;
+	int rc = path_reserve(walker->walk, &walker->match, length + found->name_bytes);
+
+	if (rc != 0) {
+		return rc;
+	}
+	memcpy(walker->match.bytes + length, found->name, found->name_bytes + 1);
+	*out_is_hidden = pin_ignore_hides(level, walker->match.bytes, length + found->name_bytes,
+		found->name_bytes, S_ISDIR(found->mode));
+	return 0;
+}
+
+/*
+ * To the front of the list, over entries that are no longer needed: each had
+ * more bytes than its name.
+ */
+static void keep_name(struct pin_listing *listing, const struct found *found)
+{
+	char *names = (char *)listing->list;
+
+	PIN_CHECK(listing->kept_bytes <= listing->position);
+	memmove(names + listing->kept_bytes, found->name, found->name_bytes + 1);
+	listing->kept_bytes += (uint32_t)found->name_bytes + 1;
+}
+
+/* Of a mode that is known. */
+static enum pinion_walk_kind kind_of(mode_t mode)
+{
+	if (S_ISLNK(mode)) {
+		return PINION_WALK_SYMLINK;
+	}
+	return S_ISREG(mode) ? PINION_WALK_FILE : PINION_WALK_SPECIAL;
+}
+
+/*
+ * One entry of a directory: subdirectories are put aside for later, all else is
+ * visited now.
+ */
+static int list_one(struct pin_walker *walker, const struct list_entry *entry)
+{
+	struct found found = {.name = entry->name, .name_bytes = strlen(entry->name)};
+	bool is_hidden = false;
+	mode_t mode;
+	int error = examine(walker->listing->fd, entry, &mode);
+	int rc = 0;
+
+	if (error != 0) {
+		return visit_error(walker, entry->name, error);
+	}
+	found.mode = (uint32_t)(mode & S_IFMT);
+	if (walker->walk->has_ignores) {
+		/* Visited as an error when the directory was entered. */
+		if (pin_ignore_has_failed(&walker->listing->errors, entry->name)) {
+			return 0;
+		}
+		rc = check_ignored(walker, &found, &is_hidden);
+	}
+	if (is_hidden) {
+		found.kind = PINION_WALK_IGNORED;
+	} else if (S_ISDIR(mode)) {
+		keep_name(walker->listing, &found);
+		return rc;
+	} else {
+		found.kind = kind_of(mode);
+		found.mode = found.kind == PINION_WALK_SPECIAL ? found.mode : 0;
+		if (rc == 0 && found.kind == PINION_WALK_SYMLINK) {
+			rc = check_loop(walker, &found);
+		}
+	}
+	return rc == 0 ? visit_found(walker, &found) : rc;
+}
+
+static bool is_dot(const char *name)
+{
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+static enum pin_listing_state end(struct pin_walker *walker, int rc)
+{
+	walker->rc = rc;
+	return rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
+}
+
+/* Reads the next part; what was read before is not needed any more. */
+static enum pin_listing_state read_part(struct pin_walker *walker)
+{
+	struct pin_listing *listing = walker->listing;
+	long bytes = syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
+
+	PIN_CHECK(listing->kept_bytes == 0);
+	/* Entries listed so far count; the rest is one failure. */
+	if (bytes <= 0) {
+		return end(walker, bytes == 0 ? 0 : visit_error(walker, NULL, -errno));
+	}
+	PIN_CHECK(bytes <= PIN_WALK_LIST_BYTES);
+	listing->position = 0;
+	listing->end = (uint32_t)bytes;
+	return PIN_LISTING_READ;
+}
+
+enum pin_listing_state pin_walker_list(struct pin_walker *walker)
+{
+	struct pin_listing *listing = walker->listing;
+
+	if (listing->position == listing->end) {
+		enum pin_listing_state state = read_part(walker);
+
+		if (state != PIN_LISTING_READ) {
+			return state;
+		}
+	}
+	while (listing->position < listing->end) {
+		const struct list_entry *entry =
+			(const void *)((const char *)listing->list + listing->position);
+		uint32_t record_bytes = entry->record_bytes;
+		int rc = is_dot(entry->name) ? 0 : list_one(walker, entry);
+
+		if (rc != 0) {
+			return end(walker, rc);
+		}
+		PIN_CHECK(record_bytes > 0);
+		PIN_CHECK(record_bytes <= listing->end - listing->position);
+		listing->position += record_bytes;
+	}
+	return PIN_LISTING_READ;
+}
+
+/* ---- ignore files ---- */
+
+/* Visits those of the directory that failed. */
+static int visit_ignore_errors(struct pin_walker *walker)
+{
+	const struct pin_ignore_errors *errors = &walker->listing->errors;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < PIN_IGNORE_FILES; i++) {
+		if (errors->of[i] != 0) {
+			rc = visit_error(walker, pin_ignore_names[i], errors->of[i]);
+		}
+	}
+	return rc;
+}
+
+/* The directory's absolute path as far as it is known, with a slash. */
+static int set_match(struct pin_walker *walker)
+{
+	const struct pin_walk *walk = walker->walk;
+	const struct pin_walk_path *path = &walker->path;
+	int rc =
+		pin_walk_path_set(walk, &walker->match, walk->ignore.root, walk->ignore.root_bytes);
+
+	if (rc == 0 && path->length > walk->names_start) {
+		size_t bytes = path->length - walk->names_start;
+		struct pin_walk_path *match = &walker->match;
+
+		rc = path_reserve(walk, match, match->length + bytes + 1);
+		if (rc == 0) {
+			memcpy(match->bytes + match->length, path->bytes + walk->names_start,
+				bytes);
+			match->length += bytes;
+			match->bytes[match->length++] = '/';
+			match->bytes[match->length] = '\0';
+		}
+	}
+	return rc;
+}
+
+static int read_ignore_files(struct pin_walker *walker)
+{
+	struct pin_directory *directory = walker->listing->directory;
+	const struct pin_walk *walk = walker->walk;
+	struct pin_ignore_level *level;
+	int rc = set_match(walker);
+
+	PIN_DCHECK(!directory->owns_ignore);
+	if (directory->depth == 0) {
+		directory->ignore = walk->ignore.above;
+	}
+	if (rc == 0) {
+		rc = pin_ignore_read(walk->host, directory->ignore, walker->listing->fd,
+			walker->match.length, &level, &walker->listing->errors);
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	if (level != NULL) {
+		directory->ignore = level;
+		directory->owns_ignore = true;
+	}
+	return visit_ignore_errors(walker);
+}
+
+/* ---- directories ---- */
+
+/* Opens the directory whose path is the walker's. */
+static int open_directory(const struct pin_walker *walker, const struct pin_directory *directory)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY;
+	struct pin_walk *walk = walker->walk;
+
+	if (directory->depth > 0) {
+		PIN_CHECK(walker->path.length > walk->names_start);
+		return pin_beneath_open(
+			walk->root_fd, walker->path.bytes + walk->names_start, flags);
+	}
+	PIN_CHECK(walk->root_fd < 0);
+	walk->root_fd = pin_open_long(walker->path.bytes, flags);
+	return walk->root_fd;
+}
+
+/*
+ * Notes the identity of an open directory. -ELOOP when it is one of those above
+ * it, which bind mounts and broken file systems can do.
+ */
+static int identify(struct pin_directory *directory, int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0) {
+		return -errno;
+	}
+	directory->device = status.st_dev;
+	directory->inode = status.st_ino;
+	for (const struct pin_directory *above = directory->parent; above != NULL;
+		above = above->parent) {
+		if (above->inode == status.st_ino && above->device == status.st_dev) {
+			return -ELOOP;
+		}
+	}
+	return 0;
+}
+
+/* An open one for the directory; NULL: no memory, and `fd` is closed. */
+static struct pin_listing *listing_create(
+	struct pin_walker *walker, struct pin_directory *directory, int fd)
+{
+	struct pin_listing *listing = walker->spare;
+
+	if (listing == NULL) {
+		listing =
+			pin_heap_allocate(walker->walk->host, PIN_HEAP_ALIGN, 1, sizeof(*listing));
+	}
+	if (listing == NULL) {
+		return NULL;
+	}
+	walker->spare = NULL;
+	listing->directory = directory;
+	listing->fd = fd;
+	listing->position = 0;
+	listing->end = 0;
+	listing->kept_bytes = 0;
+	listing->errors = (struct pin_ignore_errors){.of = {0}};
+	return listing;
+}
+
+static void close_directory(const struct pin_walk *walk, int fd)
+{
+	if (fd != walk->root_fd) {
+		close(fd);
+	}
+}
+
+/* The directory cannot be entered; its path is the walker's. */
+static bool refuse(struct pin_walker *walker, struct pin_directory *directory, int error)
+{
+	walker->rc = error == -ENOMEM ? error : visit_error(walker, NULL, error);
+	pin_directory_release(walker->walk, directory);
+	return false;
+}
+
+bool pin_walker_open(struct pin_walker *walker, struct pin_directory *directory)
+{
+	const struct pin_walk *walk = walker->walk;
+	int error = path_of_directory(walk, &walker->path, directory);
+	int fd;
+
+	PIN_CHECK(walker->listing == NULL && walker->rc == 0);
+	if (error != 0) {
+		return refuse(walker, directory, error);
+	}
+	fd = open_directory(walker, directory);
+	if (fd < 0) {
+		return refuse(walker, directory, fd);
+	}
+	error = identify(directory, fd);
+	if (error == 0) {
+		walker->listing = listing_create(walker, directory, fd);
+		error = walker->listing == NULL ? -ENOMEM : 0;
+	}
+	if (error != 0) {
+		close_directory(walk, fd);
+		return refuse(walker, directory, error);
+	}
+	walker->rc = walk->has_ignores ? read_ignore_files(walker) : 0;
+	return walker->rc == 0;
+}
+
+int pin_walker_put_names(struct pin_walker *walker)
+{
+	struct pin_listing *listing = walker->listing;
+	struct pin_names *names;
+
+	if (listing->kept_bytes == 0) {
+		return 0;
+	}
+	names = pin_names_create(walker->walk, listing->list, listing->kept_bytes);
+	listing->kept_bytes = 0;
+	if (names == NULL) {
+		return -ENOMEM;
+	}
+	pin_walk_add_names(walker->walk, listing->directory, names);
+	return 0;
+}
+
+void pin_walker_close(struct pin_walker *walker)
+{
+	struct pin_listing *listing = walker->listing;
+
+	close_directory(walker->walk, listing->fd);
+	pin_directory_release(walker->walk, listing->directory);
+	walker->listing = NULL;
+	PIN_CHECK(walker->spare == NULL);
+	walker->spare = listing;
+}
+
+void pin_walker_fini(struct pin_walker *walker)
+{
+	const struct pin_walk *walk = walker->walk;
+
+	if (walker->listing != NULL) {
+		pin_walker_close(walker);
+	}
+	pin_heap_release(walk->host, walker->spare, PIN_HEAP_ALIGN, 1, sizeof(*walker->spare));
+	walker->spare = NULL;
+	pin_walk_path_free(walk, &walker->path);
+	pin_walk_path_free(walk, &walker->match);
+}
