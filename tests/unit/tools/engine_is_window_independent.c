@@ -400,7 +400,9 @@ static void check_oracle(const char *pattern)
 				if (regexec(&regex, part, 0, NULL, 0) == 0) {
 					memcpy(candidate.head, text + start,
 						end - start < 4 ? end - start : 4);
-					collect(&expected, &candidate, 1);
+					if (candidates_add(&expected, &candidate) != 0) {
+						fail("out of memory", pattern);
+					}
 					break;
 				}
 			}
