@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a matcher saw, before anything is decided: for each place where a
- * rule's match ends, the leftmost place where such a match starts.
+ * rule's match ends, the leftmost place where such a match starts. Of a
+ * confirmed rule: a part of the file that its matches are within.
  */
 #ifndef PINION_TOOLS_SCAN_CANDIDATES_H
 #define PINION_TOOLS_SCAN_CANDIDATES_H

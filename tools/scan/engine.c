@@ -4,6 +4,7 @@
  */
 #include "tools/scan/engine.h"
 
+#include "tools/scan/kept_text.h"
 #include "tools/scan/zeros.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@
 enum {
 	/* Bytes after an end that decide whether it is one: `\Z` takes two. */
 	LOOKAHEAD = 2,
-	/* Two held back by the window before, one in front of a start. */
-	OVERLAP_CONTEXT = LOOKAHEAD + 1,
+	/* One byte in front of a start. */
+	LOOKBEHIND = 1,
 	ZERO_PROBE_BYTES = 64 * 1024,
 	/* Of a hole that is searched, at a time. */
 	HOLE_PART_BYTES = 1 << 20,
@@ -31,8 +32,11 @@ static uint8_t zeros[HOLE_PART_BYTES];
 struct engine {
 	const struct matcher_ops *ops;
 	struct matcher *matcher;
+	const struct rules *rules;
 	uint32_t rule_count;
-	uint32_t widest; /* of the bounded rules */
+	uint32_t widest;    /* of the bounded rules */
+	uint32_t held_back; /* bytes after an end, LOOKAHEAD or more */
+	bool keeps_text;
 	bool has_unbounded;
 	bool skips_holes;      /* nothing matches in them, nor across */
 	bool searches_holes;   /* streams may match in or across them, blocks not */
@@ -42,6 +46,7 @@ struct engine {
 struct engine_worker {
 	struct engine *engine;
 	struct matcher_worker *matcher;
+	struct candidates scratch;
 };
 
 /* Whether blocks find something in zeros, at their borders included. */
@@ -101,9 +106,12 @@ static void measure_rules(const struct rules *rules, uint32_t *out_widest, bool 
 	}
 }
 
-static uint32_t overlap_of(uint32_t widest)
+/* What the window before holds back, and the bytes in front of a start. */
+static uint32_t overlap_of(uint32_t widest, bool keeps_text)
 {
-	return widest > 0 ? widest + OVERLAP_CONTEXT : 0;
+	uint32_t context = keeps_text ? 2 * SNIPPET_CONTEXT : LOOKAHEAD + LOOKBEHIND;
+
+	return widest > 0 ? widest + context : 0;
 }
 
 uint32_t engine_overlap_bytes(const struct rules *rules)
@@ -112,7 +120,7 @@ uint32_t engine_overlap_bytes(const struct rules *rules)
 	bool has_unbounded;
 
 	measure_rules(rules, &widest, &has_unbounded);
-	return overlap_of(widest);
+	return overlap_of(widest, kept_text_of_any(rules));
 }
 
 int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
@@ -125,7 +133,10 @@ int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
 		return -ENOMEM;
 	}
 	engine->ops = matcher;
+	engine->rules = rules;
 	engine->rule_count = rules->count;
+	engine->keeps_text = kept_text_of_any(rules);
+	engine->held_back = engine->keeps_text ? SNIPPET_CONTEXT : LOOKAHEAD;
 	measure_rules(rules, &engine->widest, &engine->has_unbounded);
 	error = matcher->create(rules, &engine->matcher, out_trouble);
 	if (error == 0) {
@@ -153,7 +164,7 @@ void engine_destroy(struct engine *engine)
 struct engine_needs engine_needs(const struct engine *engine)
 {
 	return (struct engine_needs){
-		.overlap_bytes = overlap_of(engine->widest),
+		.overlap_bytes = overlap_of(engine->widest, engine->keeps_text),
 		.in_order = engine->has_unbounded,
 		.report_holes = engine->skips_holes || engine->searches_holes,
 	};
@@ -185,6 +196,7 @@ void engine_worker_destroy(struct engine_worker *worker)
 	if (worker->matcher != NULL) {
 		worker->engine->ops->worker_destroy(worker->matcher);
 	}
+	candidates_free(&worker->scratch);
 	free(worker);
 }
 
@@ -243,12 +255,20 @@ static size_t smallest(size_t left, size_t right)
 	return left < right ? left : right;
 }
 
-/* Drops candidates from `first` on that are not within [from, until). */
-static void keep_within(struct candidates *found, size_t first, uint64_t from, uint64_t until)
+/*
+ * Drops candidates from `first` on that are not within [from, until). Of a
+ * confirmed rule's the matches in its part of the file may be, nevertheless.
+ */
+static void keep_within(const struct engine *engine, struct candidates *found, size_t first,
+	uint64_t from, uint64_t until)
 {
 	size_t kept = first;
 
 	for (size_t i = first; i < found->count; i++) {
+		if (engine->rules->items[found->items[i].rule].filter != NULL &&
+			found->items[i].start < from) {
+			found->items[i].start = from;
+		}
 		if (found->items[i].start >= from && found->items[i].end <= until) {
 			found->items[kept++] = found->items[i];
 		}
@@ -281,7 +301,8 @@ static int search_segment(struct engine_worker *worker, const struct pinion_wind
 	block.last_end = last_end - left;
 	error = worker->engine->ops->search(worker->matcher, &block, found);
 	if (window->gap_count > 0) {
-		keep_within(found, found_before, window->base_offset_bytes + segment->from,
+		keep_within(worker->engine, found, found_before,
+			window->base_offset_bytes + segment->from,
 			window->base_offset_bytes + segment->until);
 	}
 	return error;
@@ -291,7 +312,8 @@ static int search_segment(struct engine_worker *worker, const struct pinion_wind
 static int search_owned(struct engine_worker *worker, const struct pinion_window *window,
 	const struct rules_over *over, struct candidates *found)
 {
-	size_t held_back = window->is_last ? 0 : LOOKAHEAD;
+	size_t look = worker->engine->held_back;
+	size_t held_back = window->is_last ? 0 : look;
 	size_t first_end = 0;
 	struct segment segment;
 	size_t gap = 0;
@@ -300,8 +322,8 @@ static int search_owned(struct engine_worker *worker, const struct pinion_window
 	if (window->length_bytes <= held_back) {
 		return 0;
 	}
-	if (window->prefix_bytes >= LOOKAHEAD) {
-		first_end = window->prefix_bytes - LOOKAHEAD + 1;
+	if (window->prefix_bytes >= look) {
+		first_end = window->prefix_bytes - look + 1;
 	}
 	for (size_t from = 0; error == 0 && next_segment(window, from, &gap, &segment);
 		from = segment.until) {
@@ -335,7 +357,7 @@ static int feed_bytes(struct engine_worker *worker, struct engine_file *file, co
 		worker->matcher, file->stream, bytes, length, found);
 
 	place_found(file, found, found_before);
-	keep_within(found, found_before, file->stream_start, until);
+	keep_within(worker->engine, found, found_before, file->stream_start, until);
 	return error;
 }
 
@@ -368,7 +390,7 @@ static int close_stream(
 	int error = worker->engine->ops->stream_close(worker->matcher, file->stream, found);
 
 	place_found(file, found, found_before);
-	keep_within(found, found_before, file->stream_start, UINT64_MAX);
+	keep_within(worker->engine, found, found_before, file->stream_start, UINT64_MAX);
 	file->stream = NULL;
 	return error;
 }
@@ -494,14 +516,15 @@ bool engine_searches_holes(const struct engine *engine)
 	return engine->searches_holes;
 }
 
-uint64_t engine_complete_to(const struct pinion_window *window, uint64_t done)
+uint64_t engine_complete_to(
+	const struct engine *engine, const struct pinion_window *window, uint64_t done)
 {
 	uint64_t end = window->base_offset_bytes + done;
 
 	if (window->is_last && done == window->length_bytes) {
 		return UINT64_MAX;
 	}
-	return end > LOOKAHEAD ? end - LOOKAHEAD : 0;
+	return end > engine->held_back ? end - engine->held_back : 0;
 }
 
 static int hole_whole(struct engine_worker *worker, struct engine_file *file,
@@ -522,7 +545,8 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 	int error = 0;
 
 	out_yield->found.count = 0;
-	out_yield->complete_to = engine_complete_to(window, window->length_bytes);
+	snippets_clear(&out_yield->snippets);
+	out_yield->complete_to = engine_complete_to(worker->engine, window, window->length_bytes);
 	if (engine_is_over(worker->engine, file)) {
 		return 0;
 	}
@@ -532,5 +556,12 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 	if (worker->engine->widest > 0) {
 		error = search_owned(worker, window, file->over, &out_yield->found);
 	}
-	return error != 0 ? error : feed_stream(worker, file, window, &out_yield->found);
+	if (error == 0) {
+		error = feed_stream(worker, file, window, &out_yield->found);
+	}
+	if (error == 0 && worker->engine->keeps_text && out_yield->found.count > 0) {
+		error = kept_text_add(worker->engine->rules, window, &out_yield->found,
+			&worker->scratch, &out_yield->snippets);
+	}
+	return error;
 }

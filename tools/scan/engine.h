@@ -11,13 +11,17 @@
  *
  *   1. A window whose new bytes are [n, e) owns the ends in (n - 2, e - 2], the
  *      last one of a file those in (n - 2, e]. The two bytes held back are
- *      those that `\b`, `$` (one byte) and `\Z` (two) read after an end.
- *   2. Its prefix holds OVERLAP_CONTEXT bytes more than the widest match: the
- *      two of (1), and one that `\b` and `^` read before a start. Hence a match
+ *      those that `\b`, `$` (one byte) and `\Z` (two) read after an end. Where
+ *      text is kept, SNIPPET_CONTEXT bytes are held back in place of two.
+ *   2. Its prefix is longer than the widest match: by the bytes of (1), and by
+ *      one that `\b` and `^` read before a start, or as above. Hence a match
  *      that starts at the first byte of a window that is not the file's first
  *      is never owned, and what `\A` falsely finds there is not either.
  *
  * Rules without a widest match run in a stream, which needs windows in order.
+ * Confirmed rules never do: a candidate of such a rule is the part of the file
+ * in which its matches are, as long as the widest match reaches back from ends
+ * that overlap; the bytes of it and around it are kept (snippets.h).
  *
  * Pages that could not be read (gaps) divide a window: the part between two
  * gaps is searched alone, with the zeros of the gaps as its context, and
@@ -37,6 +41,7 @@
 
 #include "tools/scan/matcher.h"
 #include "tools/scan/skips.h"
+#include "tools/scan/snippets.h"
 
 #include <pinion/scan.h>
 
@@ -62,6 +67,8 @@ struct engine_file {
 /* What one window yields. The list is the caller's, emptied first. */
 struct engine_yield {
 	struct candidates found;
+	/* Around candidates of rules whose text is kept. */
+	struct snippets snippets;
 	/*
 	 * Every candidate that ends up to here is in this or an earlier window.
 	 */
@@ -109,6 +116,7 @@ bool engine_searches_holes(const struct engine *engine);
  */
 int engine_hole_part(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, uint64_t *done, struct candidates *found);
-uint64_t engine_complete_to(const struct pinion_window *window, uint64_t done);
+uint64_t engine_complete_to(
+	const struct engine *engine, const struct pinion_window *window, uint64_t done);
 
 #endif

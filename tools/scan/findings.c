@@ -4,6 +4,10 @@
  */
 #include "tools/scan/findings.h"
 
+#include "tools/scan/clusters.h"
+#include "tools/scan/confirm.h"
+#include "tools/scan/kept_text.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +38,7 @@ void findings_file_init(struct findings_file *file)
 static void window_free(struct findings_window *window)
 {
 	candidates_free(&window->yield.found);
+	snippets_free(&window->yield.snippets);
 	free(window);
 }
 
@@ -54,6 +59,8 @@ void findings_file_fini(struct findings_file *file)
 	free(file->rules);
 	free(file->over.bits);
 	finding_list_free(&file->held);
+	snippets_free(&file->snippets);
+	confirm_room_destroy(file->room);
 	pthread_mutex_destroy(&file->lock);
 	memset(file, 0, sizeof(*file));
 }
@@ -186,6 +193,17 @@ static bool is_too_open(const struct findings *findings, struct findings_rule *s
 	return count > findings->rules->findings_max;
 }
 
+static int end_costly(
+	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
+{
+	state->is_costly = true;
+	state->open.count = 0;
+	if (!state->is_over) {
+		set_over(findings, file, state);
+	}
+	return 0;
+}
+
 /* Takes a candidate, or finds the rule over with it. */
 static int take_candidate(const struct findings *findings, struct findings_file *file,
 	struct findings_rule *state, const struct candidate *candidate)
@@ -195,6 +213,10 @@ static int take_candidate(const struct findings *findings, struct findings_file 
 
 	if (state->is_over) {
 		return 0;
+	}
+	if (findings->rules->items[state->rule].filter != NULL) {
+		error = clusters_take(findings, file, state, candidate);
+		return error == -ELOOP ? end_costly(findings, file, state) : error;
 	}
 	state->searched_to = candidate->end;
 	if (findings->rules->findings_max == 0) {
@@ -235,8 +257,37 @@ static bool is_cut(const struct findings *findings, struct findings_rule *state)
 	return state->is_cut;
 }
 
+/* Without it, a finding of a plain rule is one all the same. */
+static int set_text(struct findings_file *file, struct finding *finding)
+{
+	const struct snippet *snippet = snippets_find(&file->snippets, finding->start);
+	uint64_t from;
+	uint64_t until;
+
+	if (snippet == NULL || finding->end > snippet->start + snippet->length) {
+		return 0;
+	}
+	from = snippet->start;
+	until = snippet->start + snippet->length;
+	if (finding->start > from + SNIPPET_CONTEXT) {
+		from = finding->start - SNIPPET_CONTEXT;
+	}
+	if (finding->end + SNIPPET_CONTEXT < until) {
+		until = finding->end + SNIPPET_CONTEXT;
+	}
+	finding->text = malloc((size_t)(until - from));
+	if (finding->text == NULL) {
+		return -ENOMEM;
+	}
+	memcpy(finding->text, snippet->bytes + (from - snippet->start), (size_t)(until - from));
+	finding->text_start = from;
+	finding->text_bytes = (uint32_t)(until - from);
+	return 0;
+}
+
 /* Holds a plain rule's finding until it is shown. */
-static int hold(struct findings_file *file, const struct candidate *candidate)
+static int hold(const struct findings *findings, struct findings_file *file,
+	const struct candidate *candidate)
 {
 	struct finding finding = {
 		.start = candidate->start,
@@ -245,9 +296,17 @@ static int hold(struct findings_file *file, const struct candidate *candidate)
 		.secret_end = candidate->end,
 		.rule = candidate->rule,
 	};
+	int error;
 
 	memcpy(finding.head, candidate->head, sizeof(finding.head));
-	return finding_list_add(&file->held, &finding);
+	error = findings->rules->keeps_text ? set_text(file, &finding) : 0;
+	if (error == 0) {
+		error = finding_list_add(&file->held, &finding);
+	}
+	if (error != 0) {
+		free(finding.text);
+	}
+	return error;
 }
 
 /*
@@ -276,7 +335,7 @@ static int decide_rule(
 			}
 			state->taken_to = candidate->end;
 			state->taken_count += candidate->is_example ? 0 : 1;
-			error = candidate->is_example ? 0 : hold(file, candidate);
+			error = candidate->is_example ? 0 : hold(findings, file, candidate);
 		}
 		done++;
 	}
@@ -287,12 +346,73 @@ static int decide_rule(
 	return error;
 }
 
+/* As decide_rule(), for a confirmed rule. */
+static int decide_confirmed(
+	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
+{
+	struct finding finding;
+	int status;
+
+	while ((status = clusters_next(findings, file, state, &finding)) == 1) {
+		if (is_cut(findings, state)) {
+			free(finding.text);
+			state->open.count = 0;
+			status = 0;
+			if (!state->is_over) {
+				set_over(findings, file, state);
+			}
+			break;
+		}
+		state->taken_count++;
+		status = finding_list_add(&file->held, &finding);
+		if (status != 0) {
+			free(finding.text);
+			break;
+		}
+	}
+	if (status == -ELOOP) {
+		return end_costly(findings, file, state);
+	}
+	if (status == -E2BIG) {
+		state->open.count = 0;
+		set_over(findings, file, state);
+		return 0;
+	}
+	return status;
+}
+
+/* Bytes before the first open candidate that has any are not needed again. */
+static void drop_snippets(const struct findings *findings, struct findings_file *file)
+{
+	uint64_t needed = UINT64_MAX;
+
+	for (size_t i = 0; i < file->rule_count; i++) {
+		const struct candidates *open = &file->rules[i].open;
+
+		if (open->count > 0 && kept_text_of_rule(findings->rules, file->rules[i].rule) &&
+			open->items[0].start < needed) {
+			needed = open->items[0].start;
+		}
+	}
+	snippets_drop(&file->snippets,
+		needed > SNIPPET_CONTEXT && needed != UINT64_MAX ? needed - SNIPPET_CONTEXT
+			: needed == UINT64_MAX			 ? needed
+								 : 0);
+}
+
 static int decide(const struct findings *findings, struct findings_file *file)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < file->rule_count && error == 0; i++) {
-		error = decide_rule(findings, file, &file->rules[i]);
+		struct findings_rule *state = &file->rules[i];
+
+		error = findings->rules->items[state->rule].filter != NULL
+			? decide_confirmed(findings, file, state)
+			: decide_rule(findings, file, state);
+	}
+	if (file->snippets.count > 0) {
+		drop_snippets(findings, file);
 	}
 	return error;
 }
@@ -340,7 +460,7 @@ static int merge(
 	const struct findings *findings, struct findings_file *file, struct engine_yield *yield)
 {
 	struct findings_rule *state = NULL;
-	int error = 0;
+	int error = snippets_add_all(&file->snippets, &yield->snippets);
 
 	file->next_index++;
 	file->complete_to = yield->complete_to;
@@ -369,6 +489,10 @@ static int keep_waiting(struct findings_file *file, const struct pinion_window *
 			window_free(kept);
 			return -ENOMEM;
 		}
+	}
+	if (snippets_add_all(&kept->yield.snippets, &yield->snippets) != 0) {
+		window_free(kept);
+		return -ENOMEM;
 	}
 	kept->index = window->index;
 	kept->yield.complete_to = yield->complete_to;
@@ -444,7 +568,8 @@ void findings_limits(const struct findings_file *file, findings_limit_fn show, v
 		const struct findings_rule *state = &file->rules[i];
 		struct findings_limit limit = {
 			.rule = state->rule,
-			.is_dense = !state->is_cut,
+			.is_dense = !state->is_cut && !state->is_costly,
+			.is_costly = state->is_costly,
 			.count = state->taken_count,
 			.searched_to = state->is_cut ? state->taken_to : state->searched_to,
 		};

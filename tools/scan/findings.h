@@ -13,6 +13,8 @@
  * one may still come, again for about the widest match. A rule without a
  * widest match holds back everything until the file ends.
  *
+ * Confirmed rules have their findings from clusters.h.
+ *
  * A limit of findings per rule and file (rules->findings_max): the first ones
  * are shown, and the rule is over in the file when there is one more. It is
  * over, too, with the match that makes its work more than RULES_WORK_MAX. A
@@ -21,8 +23,8 @@
  * file ended there, so that all of this depends on the bytes alone. Engines
  * leave a rule alone from then on.
  *
- * Memory: the candidates of windows that wait, open ones, and findings held
- * back. A file without candidates allocates nothing.
+ * Memory: the candidates and snippets of windows that wait, open ones, and
+ * findings held back. A file without candidates allocates nothing.
  */
 #ifndef PINION_TOOLS_SCAN_FINDINGS_H
 #define PINION_TOOLS_SCAN_FINDINGS_H
@@ -33,6 +35,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+struct confirm_room; /* confirm.h */
+
 /* Shared by all files of a scan; read-only. */
 struct findings {
 	const struct rules *rules;
@@ -42,14 +46,18 @@ struct findings {
 /* State of a rule in a file. */
 struct findings_rule {
 	uint32_t rule;
-	uint64_t taken_to;	/* end of the last finding */
-	uint64_t taken_count;	/* findings */
-	uint64_t work;		/* widths of all candidates so far */
-	uint64_t searched_to;	/* once it is over: the end of its last candidate */
-	size_t open_look;	/* number of open candidates at which the limit is checked next */
-	bool is_over;		/* no later candidate counts */
-	bool is_cut;		/* there was one more than may be shown */
-	struct candidates open; /* by start, one for each */
+	uint64_t taken_to;    /* end of the last finding */
+	uint64_t taken_count; /* findings */
+	uint64_t work;	      /* widths of all candidates so far */
+	uint64_t searched_to; /* once it is over: the end of its last candidate */
+	size_t open_look;     /* number of open candidates at which the limit is checked next */
+	bool is_over;	      /* no later candidate counts */
+	bool is_cut;	      /* there was one more than may be shown */
+	bool is_costly;	      /* a match at searched_to took too many steps */
+	bool knows_path;      /* of a confirmed rule: is_elsewhere is set */
+	bool is_elsewhere;    /* it is not about files of this path */
+	/* By start, one for each; of a confirmed rule: clusters.h. */
+	struct candidates open;
 };
 
 struct findings_window;
@@ -64,14 +72,20 @@ struct findings_file {
 	struct findings_rule *rules;	 /* by rule; only those with candidates */
 	size_t rule_count;
 	size_t rule_capacity;
-	struct finding_list held; /* not yet shown */
+	struct finding_list held;  /* not yet shown */
+	struct snippets snippets;  /* of open candidates */
+	struct confirm_room *room; /* NULL: not needed yet */
+	/* Set after the open, for rules that ask for it; NULL: all do. */
+	const char *path;
+	size_t path_bytes;
 	struct rules_over over;
 };
 
 /* A rule that has reached a limit in a file. */
 struct findings_limit {
 	uint32_t rule;
-	bool is_dense; /* its matches were too much work, else too many findings */
+	bool is_dense;	/* its matches were too much work, else too many findings */
+	bool is_costly; /* one match was */
 	uint64_t count;
 	uint64_t searched_to; /* or the end of the last finding, when there were too many */
 };

@@ -6,8 +6,10 @@
 
 #include "tools/scan/hyperscan_compile.h"
 
+#include "tools/scan/confirm.h"
 #include "tools/scan/hyperscan_expression.h"
 #include "tools/scan/hyperscan_shipped.h"
+#include "tools/scan/rule_filter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +53,7 @@ static int check_widths(struct rule *rule, const char *expression, const hs_expr
 	return 0;
 }
 
-int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
+static int measure_plain(struct rule *rule, struct matcher_trouble *out_trouble)
 {
 	struct hyperscan_target here = hyperscan_target_here();
 	char *expression = hyperscan_expression(rule);
@@ -77,6 +79,39 @@ int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
 	free(info);
 	free(expression);
 	return error;
+}
+
+/* The widths of a confirmed rule are those that PCRE2's expression has. */
+static int measure_confirmed(struct rule *rule, struct matcher_trouble *out_trouble)
+{
+	hs_expr_info_t *info = NULL;
+	hs_compile_error_t *compile_error = NULL;
+	int error = rule_filter_measure(rule, out_trouble->reason);
+
+	out_trouble->rule = UINT32_MAX;
+	if (error == 0 && rule->min_width == 0) {
+		matcher_complain(out_trouble, UINT32_MAX,
+			"can match without a single byte, so it would match everywhere");
+		error = -EINVAL;
+	}
+	if (error == 0 &&
+		hs_expression_info(confirm_regex_texts(rule->filter->pattern)->search,
+			HYPERSCAN_FLAGS, &info, &compile_error) != HS_SUCCESS) {
+		matcher_complain(out_trouble, UINT32_MAX, "%s",
+			compile_error != NULL ? compile_error->message : "cannot be compiled");
+		error = -EINVAL;
+	}
+	hs_free_compile_error(compile_error);
+	free(info);
+	return error;
+}
+
+int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
+{
+	if (rule->filter != NULL) {
+		return measure_confirmed(rule, out_trouble);
+	}
+	return measure_plain(rule, out_trouble);
 }
 
 static void compile_list_free(struct hyperscan_list *list)

@@ -5,6 +5,9 @@
  */
 #include "tools/scan/hyperscan_expression.h"
 
+#include "tools/scan/confirm.h"
+#include "tools/scan/rule_filter.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,9 @@ char *hyperscan_expression(const struct rule *rule)
 	char *expression;
 	size_t length = 0;
 
+	if (rule->filter != NULL) {
+		return strdup(confirm_regex_texts(rule->filter->pattern)->search);
+	}
 	if (!rule->is_literal) {
 		return strdup(rule->pattern);
 	}

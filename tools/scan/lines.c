@@ -119,7 +119,10 @@ void limit_line_append(struct output_text *lines, struct output_text *path_text,
 	output_text_string(lines, ",\"path\":");
 	output_text_append(lines, path_text->bytes, path_text->length);
 	output_text_string(lines, ",\"limit\":");
-	output_text_string(lines, limit->is_dense ? "\"density\"" : "\"findings\"");
+	output_text_string(lines,
+		limit->is_costly	  ? "\"steps\""
+			: limit->is_dense ? "\"density\""
+					  : "\"findings\"");
 	output_text_string(lines, ",\"findings\":");
 	output_text_decimal(lines, limit->count);
 	output_text_string(lines, ",\"searched_to\":");

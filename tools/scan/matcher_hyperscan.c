@@ -4,8 +4,9 @@
  *
  * All bounded rules are one block database that reports ends only. Where a rule
  * matches a fixed number of bytes its start follows; other rules' starts are
- * looked up afterwards (hyperscan_starts.h). Unbounded rules are a streaming
- * database that tracks starts itself, at whatever cost: they are rare.
+ * looked up afterwards (hyperscan_starts.h), those of confirmed rules are not.
+ * Unbounded rules are a streaming database that tracks starts itself, at
+ * whatever cost: they are rare.
  *
  * Databases are shared and read-only; each worker has scratch of its own.
  */
@@ -15,6 +16,7 @@
 
 #include "tools/scan/hyperscan_compile.h"
 #include "tools/scan/hyperscan_starts.h"
+#include "tools/scan/kept_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,12 +32,12 @@ struct matcher {
 /* Ends of a rule in the search of that number. */
 struct end_counter {
 	uint64_t search;
-	uint64_t count;
+	uint64_t count; /* of a confirmed rule: 1 more than the index of its last candidate */
 };
 
 struct matcher_worker {
 	struct matcher *matcher;
-	struct end_counter *ends; /* one per rule; NULL: findings are not limited */
+	struct end_counter *ends; /* one per rule; NULL: not needed */
 	uint64_t search;
 	hs_scratch_t *scratch;	     /* for the two databases */
 	hs_scratch_t *start_scratch; /* grown when starts are looked up */
@@ -134,7 +136,7 @@ static int hyperscan_worker_create(struct matcher *matcher, struct matcher_worke
 		return -ENOMEM;
 	}
 	worker->matcher = matcher;
-	if (matcher->rules->findings_max != 0) {
+	if (matcher->rules->findings_max != 0 || kept_text_of_any(matcher->rules)) {
 		worker->ends = calloc(matcher->rules->count, sizeof(*worker->ends));
 		status = worker->ends != NULL ? HS_SUCCESS : HS_NOMEM;
 	}
@@ -169,6 +171,16 @@ static void fill_head(struct candidate *candidate, const struct matcher_block *b
 		width < sizeof(candidate->head) ? width : sizeof(candidate->head));
 }
 
+static struct end_counter *ends_of(struct matcher_worker *worker, uint32_t rule)
+{
+	struct end_counter *ends = &worker->ends[rule];
+
+	if (ends->search != worker->search) {
+		*ends = (struct end_counter){.search = worker->search};
+	}
+	return ends;
+}
+
 /* Whether an end cannot lead to a finding that is shown. */
 static bool is_beyond_limit(const struct hits *hits, uint32_t rule)
 {
@@ -178,15 +190,39 @@ static bool is_beyond_limit(const struct hits *hits, uint32_t rule)
 	if (hits->block->over != NULL && rules_over_has(hits->block->over, rule)) {
 		return true;
 	}
-	if (worker->ends == NULL) {
+	if (worker->matcher->rules->findings_max == 0) {
 		return false;
 	}
-	ends = &worker->ends[rule];
-	if (ends->search != worker->search) {
-		*ends = (struct end_counter){.search = worker->search};
-	}
+	ends = ends_of(worker, rule);
 	return ends->count++ >=
 		rules_ends_max(worker->matcher->rules, &worker->matcher->rules->items[rule]);
+}
+
+/*
+ * Ends of a confirmed rule come in order, mostly: as long as the part of the
+ * file before one touches the last candidate it belongs to that.
+ */
+static int add_confirmed(struct hits *hits, uint32_t rule, uint64_t end)
+{
+	struct end_counter *ends = ends_of(hits->worker, rule);
+	uint64_t width = hits->worker->matcher->rules->items[rule].max_width;
+	struct candidate candidate = {
+		.start = hits->block->base_offset + (end > width ? end - width : 0),
+		.end = hits->block->base_offset + end,
+		.rule = rule,
+	};
+
+	if (ends->count > 0) {
+		struct candidate *last = &hits->found->items[ends->count - 1];
+
+		if (candidate.start <= last->end && candidate.end >= last->end) {
+			last->end = candidate.end;
+			return 0;
+		}
+	}
+	hits->error = candidates_add(hits->found, &candidate);
+	ends->count = hits->found->count;
+	return hits->error;
 }
 
 static int on_block_match(
@@ -199,7 +235,15 @@ static int on_block_match(
 
 	(void)from;
 	(void)flags;
-	if (to < block->first_end || to > block->last_end || is_beyond_limit(hits, id)) {
+	if (to < block->first_end || to > block->last_end) {
+		return 0;
+	}
+	if (rule->filter != NULL) {
+		return block->over != NULL && rules_over_has(block->over, id)
+			? 0
+			: add_confirmed(hits, id, to);
+	}
+	if (is_beyond_limit(hits, id)) {
 		return 0;
 	}
 	if (rule->min_width == rule->max_width) {

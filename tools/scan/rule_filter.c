@@ -193,15 +193,9 @@ void rule_filter_destroy(struct rule_filter *filter)
 	rule_allowlists_release(filter->own);
 	rule_allowlists_release(filter->shared);
 	regex_free(&filter->path);
+	confirm_regex_destroy(filter->pattern);
 	words_free(&filter->keywords);
 	words_free(&filter->tags);
 	free(filter->description);
 	free(filter);
-}
-
-int rule_filter_check(const struct rule_filter *filter, char out_reason[RULE_FILTER_REASON_BYTES])
-{
-	(void)filter;
-	out_reason[0] = '\0';
-	return 0;
 }

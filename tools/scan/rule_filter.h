@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 struct confirm_regex; /* confirm.h */
+struct confirm_room;
 
 /* Whose expressions they are. */
 enum rule_dialect {
@@ -74,6 +75,7 @@ struct rule_allowlists {
 	uint32_t count;
 	uint32_t capacity;
 	uint32_t owner_count;
+	bool is_checked; /* its expressions compile */
 };
 
 /* A finding of another rule that has to be near. */
@@ -111,12 +113,12 @@ struct rule_condition {
 
 struct rule_filter {
 	enum rule_dialect dialect;
-	/* Group that is the secret; 0: the first one that is not empty, or all. */
+	/* Group that is the secret; 0: the first not empty one, or all. */
 	uint32_t secret_group;
-	/* Findings whose secret has no more bits a byte are dropped. 0: none. */
+	/* A secret with no more bits a byte is dropped. 0: none is. */
 	double entropy_min;
 	struct rule_words keywords; /* documentation: the pattern decides alone */
-	struct rule_regex path;	    /* only files with such a path; NULL pattern: all */
+	struct rule_regex path;	    /* only files with such a path; NULL: all */
 	struct rule_allowlists *own;
 	struct rule_allowlists *shared; /* NULL: none */
 	struct rule_condition condition;
@@ -126,6 +128,9 @@ struct rule_filter {
 	bool skips_report; /* its findings are only companions of others */
 	char *description; /* NULL: none */
 	struct rule_words tags;
+	/* Set as the rule is measured. */
+	struct confirm_regex *pattern;
+	uint32_t repeat_level; /* regex_dialect.h */
 };
 
 /* Makes an empty filter; NULL: no memory. */
@@ -153,10 +158,33 @@ void rule_allowlists_release(struct rule_allowlists *lists);
 
 enum { RULE_FILTER_REASON_BYTES = 256 };
 
+struct rule; /* rules.h */
+
+/*
+ * Translates the pattern of a rule with a filter, sets its widths, and checks
+ * it and the filter's own expressions. Errors as below, and -ENOSYS.
+ */
+int rule_filter_measure(struct rule *rule, char out_reason[RULE_FILTER_REASON_BYTES]);
+
 /*
  * Compiles each expression of the filter once. Returns 0, -ENOMEM, or -EINVAL
  * with the reason of the first bad one, which quotes it.
  */
-int rule_filter_check(const struct rule_filter *filter, char out_reason[RULE_FILTER_REASON_BYTES]);
+int rule_filter_check(struct rule_filter *filter, char out_reason[RULE_FILTER_REASON_BYTES]);
+
+/*
+ * What the filter says of a finding whose subject has all but its entropy,
+ * which is set. Returns 1: it is one, 0: it is dropped.
+ * Errors: -ENOMEM; -ELOOP: an expression took too many steps.
+ */
+int rule_filter_decide(
+	struct rule_filter *filter, struct confirm_room *room, struct rule_subject *subject);
+
+/* Whether findings in files of this path may count. Errors as above. */
+int rule_filter_takes_path(
+	struct rule_filter *filter, struct confirm_room *room, const char *path, size_t path_bytes);
+
+/* Shannon's, in bits a byte. */
+double rule_entropy(const uint8_t *bytes, size_t length);
 
 #endif

@@ -184,7 +184,13 @@ static void report_limit(const struct show *show, const struct findings_limit *l
 	const char *id = show->job->rules->items[limit->rule].id;
 	char reason[320];
 
-	if (limit->is_dense) {
+	if (limit->is_costly) {
+		snprintf(reason, sizeof(reason),
+			"rule %s: a match at byte %llu takes too many steps; the rule is not "
+			"searched for further in this file",
+			id, (unsigned long long)limit->searched_to);
+		show->worker->has_trouble = true;
+	} else if (limit->is_dense) {
 		snprintf(reason, sizeof(reason),
 			"rule %s: its matches are too dense to go on after byte %llu "
 			"(--max-findings-per-file=0 goes on)",
@@ -228,6 +234,8 @@ static int on_open(void *arg, struct pinion_scan_file *file)
 	struct search_file *searched = file->user;
 	int error = search_open(&job->search, searched);
 
+	searched->findings.path = file->path;
+	searched->findings.path_bytes = file->path_bytes;
 	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
 	if (error == 0) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});

@@ -32,6 +32,7 @@ void search_worker_fini(struct search_worker *worker)
 {
 	engine_worker_destroy(worker->engine);
 	candidates_free(&worker->yield.found);
+	snippets_free(&worker->yield.snippets);
 }
 
 int search_open(const struct search *search, struct search_file *file)
@@ -110,9 +111,10 @@ static int search_hole(const struct search *search, struct search_worker *worker
 		uint64_t done_before = done;
 
 		yield->found.count = 0;
+		snippets_clear(&yield->snippets);
 		error = engine_hole_part(
 			worker->engine, &file->engine, window, &done, &yield->found);
-		yield->complete_to = engine_complete_to(window, done);
+		yield->complete_to = engine_complete_to(search->engine, window, done);
 		part.is_last = window->is_last && done == window->length_bytes;
 		if (error == 0) {
 			error = findings_add(
