@@ -100,7 +100,7 @@ problems_of() {
 	needs jq
 	unset PINION_IO_LEVEL PINION_IO_WITHOUT # it falls back by itself or not at all
 	needs strace
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	! is_sanitized || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
 	for error in EPERM ENOSYS EACCES EMFILE ENOMEM EIO; do
 		status=0

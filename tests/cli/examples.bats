@@ -22,13 +22,6 @@ count() {
 	}
 }
 
-# Which of these numbers of workers to run: with a sanitizer each takes long, and
-# the last shows it all that the others would.
-some_of() {
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || shift $(($# - 1))
-	echo "$@"
-}
-
 @test "fork_join computes the same on one worker and on several" {
 	local workers
 	for workers in $(some_of 1 2 7); do
@@ -394,7 +387,7 @@ from_base64url() {
 
 @test "failures are counted, and hurt no other task" {
 	# It forgets a thread that has called pthread_exit(), whatever came of it.
-	[[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"
+	[[ $about != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"
 	example failures
 	expect 0
 	count '^1000 tasks counted by their workers, 3 failed, 2 of them unwound$' 1

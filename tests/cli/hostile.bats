@@ -147,16 +147,14 @@ counts() {
 	}' || skip "no perl"
 	LC_ALL=C grep -robUaF needle sizes | sed 's/:needle$//' | LC_ALL=C sort >expected
 	for how in --direct=always --direct=never --io=fallback; do
-		for window in 4K 64K 1M; do
-			for workers in 1 8; do
-				pinion "scan -F -e needle" $how --window=$window --workers=$workers sizes
-				expect 1
-				sed -E 's/-[0-9]+: .*//' out | LC_ALL=C sort | cmp expected - || {
-					echo "with $how --window=$window --workers=$workers"
-					return 1
-				}
-			done
-		done
+		while read -r window workers; do
+			pinion "scan -F -e needle" $how --window=$window --workers=$workers sizes
+			expect 1
+			sed -E 's/-[0-9]+: .*//' out | LC_ALL=C sort | cmp expected - || {
+				echo "with $how --window=$window --workers=$workers"
+				return 1
+			}
+		done < <(each_of "4K 64K 1M" "1 8")
 	done
 }
 
@@ -250,7 +248,7 @@ goes_on() {
 
 @test "io_uring forbidden or missing: the same findings, one line says why" {
 	needs strace
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	! is_sanitized || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
 	"$PINION" --version | grep -q '^io_uring: kernel.*send-msg-ring' || skip "no io_uring here"
 	printf 'a needle' >file
@@ -270,7 +268,7 @@ goes_on() {
 
 @test "too few threads: a line says what to raise" {
 	needs strace
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	! is_sanitized || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
 	ulimit -Su 4000 || skip "fewer processes than that are allowed here"
 	printf needle >file
@@ -283,7 +281,7 @@ goes_on() {
 }
 
 @test "too little address space for a thread: the line names ulimit -v" {
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers take all addresses"
+	! is_sanitized || skip "sanitizers take all addresses"
 	printf needle >file
 	# A stack that never fits, whatever the libraries take.
 	ulimit -s 1000000 || skip "no such stack is allowed here"
@@ -295,7 +293,7 @@ goes_on() {
 }
 
 @test "too little address space for the rules: the limit is named, not the library" {
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers take all addresses"
+	! is_sanitized || skip "sanitizers take all addresses"
 	printf needle >file
 	for space in 30000 60000 100000; do
 		status=0
@@ -309,7 +307,7 @@ goes_on() {
 }
 
 @test "too small a stack: one line says which is needed" {
-	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers need more to start"
+	! is_sanitized || skip "sanitizers need more to start"
 	printf needle >file
 	for size in 16 64 255; do
 		for command in "${commands[@]}" --version; do

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 # What the files here have in common: `load program` makes each test start in a
 # folder of its own, with the program in $PINION and what it was built with in
-# $features.
+# $features; $about has that, the kernel's io_uring and the program's libraries.
 
 enter_folder() {
-	local version
 	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	version=$("$PINION" --version)
-	features=$(grep '^features:' <<<"$version")
+	# Once a file: it takes some ms, and with a sanitizer many.
+	[ -s "$BATS_FILE_TMPDIR/about" ] || {
+		"$PINION" --version
+		ldd "$PINION" 2>&1 || true # a static program has none
+	} >"$BATS_FILE_TMPDIR/about"
+	about=$(<"$BATS_FILE_TMPDIR/about")
+	features=$(grep '^features:' <<<"$about")
 	# A program that falls back to running without io_uring says so, in a
 	# line that few tests are about; a program that is asked to is silent.
-	[[ $version != *'not available: '* ]] || export PINION_IO_LEVEL=${PINION_IO_LEVEL:-fallback}
+	[[ $about != *'not available: '* ]] || export PINION_IO_LEVEL=${PINION_IO_LEVEL:-fallback}
 	# A command that a signal or a limit ends leaves threads that have returned
 	# and were not joined; ThreadSanitizer takes them for a mistake.
 	export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}report_thread_leaks=0
@@ -33,6 +37,36 @@ expect() {
 		cat err
 		return 1
 	}
+}
+
+# Whether a sanitizer watches the program, so that it takes several times as long.
+is_sanitized() {
+	[[ $about == *san.so* ]]
+}
+
+# some_of VALUE…: all of them; of a sanitized program the last alone. The plain
+# program is asked for the result of each; a sanitizer watches the code that
+# they run, which the last runs all.
+some_of() {
+	! is_sanitized || shift $(($# - 1))
+	echo "$@"
+}
+
+# each_of "VALUE…" "OTHER…": a line "VALUE OTHER" for each pair; for a sanitized
+# program, in the same sense, the first with the last, and the last with the first.
+each_of() {
+	local values others value other
+	read -ra values <<<"$1"
+	read -ra others <<<"$2"
+	if is_sanitized; then
+		printf '%s %s\n' "${values[0]}" "${others[-1]}" "${values[-1]}" "${others[0]}"
+		return
+	fi
+	for value in "${values[@]}"; do
+		for other in "${others[@]}"; do
+			echo "$value $other"
+		done
+	done
 }
 
 # One line on stderr that holds this.

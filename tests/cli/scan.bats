@@ -65,7 +65,7 @@ make_tree() {
 
 @test "literals are found where grep finds them, at every window and worker count" {
 	make_tree
-	for word in a aa baab; do
+	for word in $(some_of a baab aa); do
 		grep_offsets "$word" tree >expected
 		for setting in "" "--window=4K --workers=1" "--window=4K --workers=8" \
 			"--window=64K --workers=2" "--window=1M --workers=2 --direct=always"; do
@@ -113,14 +113,12 @@ make_tree() {
 
 @test "every planted secret is found, and nothing else, at every window and worker count" {
 	needs regex
-	for window in 4K 8K 64K 1M; do
-		for workers in 1 2 8; do
-			scan --format=json --window=$window --workers=$workers "$corpus_folder"
-			expect 1
-			table out >got
-			cmp "$BATS_FILE_TMPDIR/planted.sorted" got
-		done
-	done
+	while read -r window workers; do
+		scan --format=json --window=$window --workers=$workers "$corpus_folder"
+		expect 1
+		table out >got
+		cmp "$BATS_FILE_TMPDIR/planted.sorted" got
+	done < <(each_of "4K 8K 64K 1M" "1 2 8")
 	scan --format=json --io=fallback --direct=never "$corpus_folder"
 	table out | cmp "$BATS_FILE_TMPDIR/planted.sorted" -
 }
@@ -161,7 +159,7 @@ make_tree() {
 	for pattern in '^a{1,3}' 'b{1,3}$' '\bab?\b' '\Bb' '\Aa' 'a\z' '^[ab]{2,9}$' 'a[^b]{1,20}b'; do
 		scan --window=1M -e "$pattern" --format=json file
 		cp out expected
-		for window in 4K 8K; do
+		for window in $(some_of 8K 4K); do
 			scan --window=$window --workers=8 -e "$pattern" --format=json file
 			cmp expected out
 		done
@@ -640,14 +638,12 @@ others:119-159: github-token' ]
 		[ "$(wc -l <out)" = "$total" ]
 		[ ! -s err ]
 		[ "$total" -gt 70 ]
-		for window in 4K 64K 1M; do
-			for workers in 1 2 4; do
-				scan --max-findings-per-file=70 --workers=$workers --window=$window -e "$pattern" file
-				expect 1
-				diff first out
-				[ "$(cat err)" = "pinion scan: file: rule e1: only the first 70 findings are shown (--max-findings-per-file)" ]
-			done
-		done
+		while read -r window workers; do
+			scan --max-findings-per-file=70 --workers=$workers --window=$window -e "$pattern" file
+			expect 1
+			diff first out
+			[ "$(cat err)" = "pinion scan: file: rule e1: only the first 70 findings are shown (--max-findings-per-file)" ]
+		done < <(each_of "4K 64K 1M" "1 2 4")
 	done
 	scan --max-findings-per-file=70 --format=json -e aa file
 	[ "$(jq -c 'select(.limit)' out)" = '{"rule":"e1","path":"file","limit":"findings","findings":70,"searched_to":140}' ]
@@ -770,14 +766,12 @@ ends_at_its_limit() {
 		dense_status=$status
 		sed 's/"dense"/"sparse"/' out >expected
 		sed 's/: dense: /: sparse: /' err >expected_err
-		for window in 4K 64K 1M; do
-			for workers in 1 3; do
-				scan --format=json --window=$window --workers=$workers -e "$pattern" sparse
-				expect "$dense_status"
-				diff expected out
-				diff expected_err err
-			done
-		done
+		while read -r window workers; do
+			scan --format=json --window=$window --workers=$workers -e "$pattern" sparse
+			expect "$dense_status"
+			diff expected out
+			diff expected_err err
+		done < <(each_of "4K 64K 1M" "1 3")
 	done
 }
 
