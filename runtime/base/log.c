@@ -85,25 +85,64 @@ void pin_log_send(const struct pin_log *log, enum pinion_log_level level,
 	}
 }
 
+/* A name of a file or function may have any; it must not act on a terminal. */
+static void clean(char *message)
+{
+	for (; *message != '\0'; message++) {
+		unsigned char byte = (unsigned char)*message;
+
+		if (byte < ' ' || byte == 0x7f) {
+			*message = '?';
+		}
+	}
+}
+
+static void write_line(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, va_list arguments) __attribute__((format(printf, 4, 0)));
+
+static void write_line(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, va_list arguments)
+{
+	char message[MESSAGE_BYTES];
+
+	vsnprintf(message, sizeof(message), format, arguments);
+	clean(message);
+	pin_log_send(log, level, component_of(file), message);
+}
+
+bool pin_log_is_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format)
+{
+	enum pinion_log_component component;
+
+	if (!pin_log_has_hook(log)) {
+		return false;
+	}
+	component = component_of(file);
+	return (uint32_t)level + dropped_of(log, component) < PINION_LOG_LEVELS &&
+		(level == PINION_LOG_DEBUG || pin_log_rate_try(log, level, component, format));
+}
+
+void pin_log_write_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_line(log, level, file, format, arguments);
+	va_end(arguments);
+}
+
 void pin_log_write(const struct pin_log *log, enum pinion_log_level level, const char *file,
 	const char *format, ...)
 {
-	enum pinion_log_component component;
-	char message[MESSAGE_BYTES];
 	va_list arguments;
 
-	if (!pin_log_has_hook(log)) {
-		return;
+	if (pin_log_is_due(log, level, file, format)) {
+		va_start(arguments, format);
+		write_line(log, level, file, format, arguments);
+		va_end(arguments);
 	}
-	component = component_of(file);
-	if ((uint32_t)level + dropped_of(log, component) >= PINION_LOG_LEVELS ||
-		(level != PINION_LOG_DEBUG && !pin_log_rate_try(log, level, component, format))) {
-		return;
-	}
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	pin_log_send(log, level, component, message);
 }
 
 /* ---- rates ---- */

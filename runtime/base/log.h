@@ -42,8 +42,8 @@ static inline bool pin_log_is_on(const struct pin_log *log, enum pinion_log_leve
 void pin_log_init(struct pin_log *log);
 
 /*
- * Formats one line of at most 511 bytes and hands it over. A macro for the name
- * of the file.
+ * Formats one line of at most 511 bytes and hands it over; control characters
+ * in it, of names of files say, become '?'. A macro for the name of the file.
  */
 #define pin_log(log, level, ...) \
 	do { \
@@ -54,6 +54,20 @@ void pin_log_init(struct pin_log *log);
 	} while (0)
 
 void pin_log_write(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * For a message whose parts take long to find: whether a line of that format is
+ * to be handed over now. True: pin_log_put() does so. False: it is dropped, or
+ * counted as left out.
+ */
+#define pin_log_try(log, level, format) \
+	(pin_log_is_on(log, level) && pin_log_is_due(log, level, __FILE__, format))
+#define pin_log_put(log, level, ...) pin_log_write_due(log, level, __FILE__, __VA_ARGS__)
+
+bool pin_log_is_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format);
+void pin_log_write_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Hands over a whole line, whatever its level. */

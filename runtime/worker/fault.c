@@ -20,51 +20,18 @@
 #include <pinion/fault.h>
 #include <string.h>
 
-enum {
-	/* Of a worker; many failures must not become as many lines. */
-	LOG_LINES_MAX = 10,
-	LOG_PERIOD_NS = 1000 * 1000 * 1000,
-};
-
-/* Whether one more line is fine, and how many were left out. */
-static bool may_log(struct pin_worker *worker)
-{
-	const struct pin_shared *shared = worker->shared;
-	uint32_t skipped = worker->fault_lines_skipped;
-
-	PIN_DCHECK(worker->now_ns >= worker->fault_period_ns);
-	PIN_DCHECK(worker->fault_lines <= LOG_LINES_MAX);
-	if (!pin_log_is_on(&shared->log, PINION_LOG_WARN)) {
-		return false;
-	}
-	if (worker->now_ns - worker->fault_period_ns >= LOG_PERIOD_NS) {
-		worker->fault_period_ns = worker->now_ns;
-		worker->fault_lines = 0;
-		worker->fault_lines_skipped = 0;
-		if (skipped > 0) {
-			pin_log(&shared->log, PINION_LOG_WARN,
-				"worker %u: %u more failures were not logged", worker->index,
-				skipped);
-		}
-	}
-	if (worker->fault_lines == LOG_LINES_MAX) {
-		worker->fault_lines_skipped++;
-		return false;
-	}
-	worker->fault_lines++;
-	return true;
-}
-
+/* Many failures must not become as many lookups of names either. */
 static void say(struct pin_worker *worker, pin_fault_fn function, const char *what, int error)
 {
+	static const char format[] = "worker %u: task %s %s: %s (%d)";
+	const struct pin_log *log = &worker->shared->log;
 	char name[PIN_RUNNING_NAME_BYTES];
 
-	if (!may_log(worker)) {
-		return;
+	if (pin_log_try(log, PINION_LOG_WARN, format)) {
+		pin_running_describe(function, name);
+		pin_log_put(log, PINION_LOG_WARN, format, worker->index, name, what,
+			strerror(-error), error);
 	}
-	pin_running_describe(function, name);
-	pin_log(&worker->shared->log, PINION_LOG_WARN, "worker %u: task %s %s: %s (%d)",
-		worker->index, name, what, strerror(-error), error);
 }
 
 /* ---- failures ---- */
@@ -160,6 +127,20 @@ static bool is_guarded(const struct pin_worker *worker)
 	return worker->guard != NULL && pin_guard_is_running(worker->guard);
 }
 
+/* Now, since `said` may be in a frame that is about to go. */
+static void say_panic(const struct pin_worker *worker, const char *said)
+{
+	static const char format[] = "worker %u: task %s panicked: %.200s: %s (%d)";
+	const struct pin_log *log = &worker->shared->log;
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	if (pin_log_try(log, PINION_LOG_ERROR, format)) {
+		pin_running_describe(pin_running_of(worker), name);
+		pin_log_put(log, PINION_LOG_ERROR, format, worker->index, name, said,
+			strerror(-worker->panic_error), worker->panic_error);
+	}
+}
+
 void pinion_task_panic(int error, const char *message)
 {
 	struct pin_worker *worker = pin_worker_of_thread();
@@ -171,14 +152,6 @@ void pinion_task_panic(int error, const char *message)
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
 	pin_event_panic(worker, (uintptr_t)pin_running_of(worker), worker->panic_error);
-	if (may_log(worker)) {
-		char name[PIN_RUNNING_NAME_BYTES];
-
-		pin_running_describe(pin_running_of(worker), name);
-		/* Now, since it may be in a frame that is about to go. */
-		pin_log(&worker->shared->log, PINION_LOG_ERROR,
-			"worker %u: task %s panicked: %.200s: %s (%d)", worker->index, name, said,
-			strerror(-worker->panic_error), worker->panic_error);
-	}
+	say_panic(worker, said);
 	pin_guard_unwind(worker->guard);
 }

@@ -429,9 +429,6 @@ struct pin_worker {
 	uint64_t away_ns; /* of the turn, outside of its tasks */
 	uint64_t row_ns;  /* of the turn, in its tasks, at the last reading of the clock */
 	/* Of tasks that fail: fault.c. */
-	uint64_t fault_period_ns; /* since when the lines below count */
-	uint32_t fault_lines;
-	uint32_t fault_lines_skipped;
 	int panic_error; /* of the task that is being unwound, or 0 */
 	enum pin_running running_kind;
 	enum pin_unwind_result unwind_result; /* not accounted for yet */

@@ -23,6 +23,25 @@ void pin_log_write(const struct pin_log *log, enum pinion_log_level level, const
 	(void)format;
 }
 
+bool pin_log_is_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format)
+{
+	(void)log;
+	(void)level;
+	(void)file;
+	(void)format;
+	return false;
+}
+
+void pin_log_write_due(const struct pin_log *log, enum pinion_log_level level, const char *file,
+	const char *format, ...)
+{
+	(void)log;
+	(void)level;
+	(void)file;
+	(void)format;
+}
+
 void pin_log_send(const struct pin_log *log, enum pinion_log_level level,
 	enum pinion_log_component component, const char *message)
 {

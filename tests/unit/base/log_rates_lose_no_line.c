@@ -175,6 +175,38 @@ static void check_levels(void)
 	expect_true("no hook", !pin_log_is_on(&log, PINION_LOG_ERROR));
 }
 
+/* ---- lines ---- */
+
+/* Names may have control characters, which stay in the process. */
+static void check_controls(void)
+{
+	struct pin_log log = begin(0);
+
+	pin_log(&log, PINION_LOG_WARN, "file %s", "a\n\x1b[2J\x7f\tb\xc3\xa4");
+	expect_text("cleaned", "file a??[2J??b\xc3\xa4", last);
+}
+
+/* For names that take long to find: the question first, then the line. */
+static void check_try(void)
+{
+	static const char format[] = "name %s";
+	struct pin_log log = begin(0);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < PIN_LOG_LINES_MAX + 5; i++) {
+		if (pin_log_try(&log, PINION_LOG_WARN, format)) {
+			found++;
+			pin_log_put(&log, PINION_LOG_WARN, format, "x");
+		}
+	}
+	expect_number("looked up", PIN_LOG_LINES_MAX, found);
+	expect_lines("and sent", PIN_LOG_LINES_MAX, 0, 0);
+	pin_log_flush(&log, true);
+	expect_lines("the others count", PIN_LOG_LINES_MAX, 5, 1);
+	expect_true("of a level that is on",
+		!pin_log_try(&(struct pin_log){0}, PINION_LOG_WARN, format));
+}
+
 /* ---- threads ---- */
 
 static void *send_many(void *arg)
@@ -210,6 +242,8 @@ int main(void)
 	check_limit();
 	check_unlimited();
 	check_levels();
+	check_controls();
+	check_try();
 	check_threads();
 	return expect_status();
 }
