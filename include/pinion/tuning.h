@@ -358,12 +358,13 @@ struct pinion_tuning {
 	 * device of which no request completes is named, with the file and
 	 * offset of its oldest request, and a lane of which no task begins
 	 * while some wait; the low lane not before `low_max_wait_ms` and a
-	 * quarter. At most ten lines a second. That it goes on is a message at
-	 * level info. `stalls` of struct pinion_runtime_stats and its
-	 * neighbours count. Costs a thread that checks twice in that time,
-	 * while any worker is awake or requests are in devices, and some 6 us
-	 * of the first wake after as long a sleep of all workers. 0: no check.
-	 * Default 100; of thread pools, whose jobs may take long, 0.
+	 * quarter. At most 20 lines a second of each kind, as of all messages.
+	 * That it goes on is a message at level info. `stalls` of struct
+	 * pinion_runtime_stats and its neighbours count. Costs a thread that
+	 * checks twice in that time, while any worker is awake or requests are
+	 * in devices, and some 6 us of the first wake after as long a sleep of
+	 * all workers. 0: no check. Default 100; of thread pools, whose jobs
+	 * may take long, 0.
 	 * Environment: PINION_STALL_MS.
 	 * Source: docs/decisions/observing.md, "The stall watch is on by
 	 * default".

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the state of a thread from /proc/self/task/N: `syscall` for the call
- * and its arguments, `schedstat` for the time on CPUs.
+ * and its arguments, `stat` where that may not be read, as in a process that is
+ * not dumpable, and `schedstat` for the time on CPUs.
  *
  * The watchdog calls it for a worker that shows no sign of life.
  *
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -129,6 +131,16 @@ void pin_descriptor_describe(int fd, char *out, size_t bytes)
 	}
 }
 
+/* Pipes and terminals have no offsets, whatever a call says. */
+static bool has_offsets(int fd)
+{
+	struct statx status;
+
+	/* Of what the kernel has at hand: the file system may not answer. */
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
+		(S_ISREG(status.stx_mode) || S_ISBLK(status.stx_mode));
+}
+
 /* The position of a descriptor, for calls that use it. */
 static bool read_position(int fd, uint64_t *out_offset)
 {
@@ -169,7 +181,9 @@ static void describe_call(const struct call *call, const uint64_t arguments[ARGU
 	pin_descriptor_describe(fd, file, sizeof(file));
 	if (call->offset_argument != NO_ARGUMENT) {
 		offset = arguments[call->offset_argument];
-	} else if (file[0] != '/' || !read_position(fd, &offset)) {
+	}
+	if (!has_offsets(fd) ||
+		(call->offset_argument == NO_ARGUMENT && !read_position(fd, &offset))) {
 		snprintf(out, PIN_THREAD_WHERE_BYTES, "%s of %s", call->name, file);
 		return;
 	}
@@ -205,19 +219,46 @@ static void parse_call(const char *line, struct pin_thread_state *state)
 	}
 }
 
+/* The letter after the name, which may have blanks and brackets itself. */
+static enum pin_thread_doing parse_stat(const char *line)
+{
+	const char *end = strrchr(line, ')');
+
+	if (end == NULL || end[1] != ' ') {
+		return PIN_THREAD_UNKNOWN;
+	}
+	switch (end[2]) {
+	case 'R':
+		return PIN_THREAD_RUNS;
+	case 'S':
+	case 'D':
+		return PIN_THREAD_SLEEPS;
+	default:
+		return PIN_THREAD_UNKNOWN;
+	}
+}
+
 void pin_thread_look(uint32_t thread_number, struct pin_thread_state *out_state)
 {
 	char path[sizeof("/proc/self/task//schedstat") + 12];
 	char line[LINE_BYTES];
 	unsigned long long cpu_ns;
+	unsigned long long delay_ns;
 
 	*out_state = (struct pin_thread_state){.cpu_ns = UINT64_MAX};
 	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", thread_number);
 	if (read_line(path, line)) {
 		parse_call(line, out_state);
 	}
+	if (out_state->doing == PIN_THREAD_UNKNOWN) {
+		snprintf(path, sizeof(path), "/proc/self/task/%u/stat", thread_number);
+		if (read_line(path, line)) {
+			out_state->doing = parse_stat(line);
+		}
+	}
 	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", thread_number);
-	if (read_line(path, line) && sscanf(line, "%llu", &cpu_ns) == 1) {
+	if (read_line(path, line) && sscanf(line, "%llu %llu", &cpu_ns, &delay_ns) == 2) {
 		out_state->cpu_ns = cpu_ns;
+		out_state->delay_ns = delay_ns;
 	}
 }

@@ -25,8 +25,12 @@ enum { PIN_THREAD_WHERE_BYTES = 320 };
 
 struct pin_thread_state {
 	enum pin_thread_doing doing;
-	uint64_t cpu_ns; /* that it has used; UINT64_MAX: not known */
-	/* "pread64 of /dir/file at offset 4096"; empty unless it sleeps. */
+	uint64_t cpu_ns;   /* that it has used; UINT64_MAX: not known */
+	uint64_t delay_ns; /* that it has waited for a CPU, if that is known */
+	/*
+	 * "pread64 of /dir/file at offset 4096"; empty unless it sleeps in a
+	 * call that /proc shows.
+	 */
 	char where[PIN_THREAD_WHERE_BYTES];
 };
 

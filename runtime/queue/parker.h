@@ -104,6 +104,16 @@ static inline bool pin_parker_is_parked(const struct pin_parker *parker)
 }
 
 /*
+ * Whether it is between prepare and finish: it sleeps, is about to, or has been
+ * notified and has not run since. For those who watch. By any thread.
+ */
+static inline bool pin_parker_is_down(const struct pin_parker *parker)
+{
+	/* Relaxed: a figure. */
+	return (pin_load_relaxed_u32(&parker->state) & (PIN_PARK_FUTEX | PIN_PARK_RING)) != 0;
+}
+
+/*
  * Where it sleeps or is about to; RUNNING when it does not, or a waker has
  * come. For those who watch: nothing follows from it. By any thread.
  */

@@ -21,36 +21,11 @@
 #include <unistd.h>
 
 enum {
-	/* Of all workers; many stalls must not become as many lines. */
-	LINES_MAX = 10,
-	LINES_PERIOD_NS = 1000 * 1000 * 1000,
-	/* With a CPU for less than this part of the time, it lacks one. */
+	/* With a CPU for less than this part of the time, it lacks one, */
 	CPU_SHARE = 4,
+	/* and if it waited for one for more than this part. */
+	DELAY_SHARE = 2,
 };
-
-/* Whether one more line is fine, and how many were left out. */
-static bool may_log(struct pin_shared *shared, uint64_t now_ns)
-{
-	struct pin_stalls *stalls = &shared->stalls;
-
-	PIN_DCHECK(now_ns >= stalls->period_ns);
-	PIN_DCHECK(stalls->lines <= LINES_MAX);
-	if (now_ns - stalls->period_ns >= LINES_PERIOD_NS) {
-		if (stalls->skipped > 0) {
-			pin_log(&shared->log, PINION_LOG_WARN,
-				"%u more stalled tasks were not logged", stalls->skipped);
-		}
-		stalls->period_ns = now_ns;
-		stalls->lines = 0;
-		stalls->skipped = 0;
-	}
-	if (stalls->lines == LINES_MAX) {
-		stalls->skipped++;
-		return false;
-	}
-	stalls->lines++;
-	return true;
-}
 
 static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
 
@@ -65,10 +40,13 @@ static uint64_t signs_of(const struct pin_worker *worker)
 		pin_load_relaxed_u32(&worker->life);
 }
 
-/* Not on its way in or out either, which may take long. */
+/*
+ * A sleeper that was notified is not: its waker, or it, has no CPU yet. Nor is
+ * a worker on its way in or out, which may take long.
+ */
 static bool is_awake(const struct pin_worker *worker)
 {
-	return !pin_parker_is_parked(&worker->parker) &&
+	return !pin_parker_is_down(&worker->parker) &&
 		pin_load_relaxed_u32(&worker->is_stepping) != 0 &&
 		pin_load_acquire_u32(&worker->service) == PIN_SERVICE_IN;
 }
@@ -87,26 +65,35 @@ static void look_at_thread(const struct pin_worker *worker, struct pin_thread_st
 static void note_cpu(struct pin_stall *stall, const struct pin_thread_state *state, uint64_t now_ns)
 {
 	stall->cpu_ns = state->cpu_ns;
+	stall->delay_ns = state->delay_ns;
 	stall->cpu_read_ns = now_ns;
 }
 
-/* It runs, but hardly had a CPU since the last reading. */
+/*
+ * It would run, but hardly had a CPU since the last reading. A thread that
+ * sleeps at the moment may have waited for one before.
+ */
 static bool lacks_cpu(
 	const struct pin_stall *stall, const struct pin_thread_state *state, uint64_t now_ns)
 {
-	if (state->doing != PIN_THREAD_RUNS || state->cpu_ns == UINT64_MAX ||
-		stall->cpu_read_ns == 0 || stall->cpu_ns == UINT64_MAX) {
+	uint64_t past_ns = now_ns - stall->cpu_read_ns;
+
+	if (state->cpu_ns == UINT64_MAX || stall->cpu_read_ns == 0 || stall->cpu_ns == UINT64_MAX) {
 		return false;
 	}
 	PIN_DCHECK(now_ns >= stall->cpu_read_ns && state->cpu_ns >= stall->cpu_ns);
-	return (state->cpu_ns - stall->cpu_ns) * CPU_SHARE < now_ns - stall->cpu_read_ns;
+	PIN_DCHECK(state->delay_ns >= stall->delay_ns);
+	return (state->delay_ns - stall->delay_ns) * DELAY_SHARE > past_ns ||
+		(state->doing == PIN_THREAD_RUNS &&
+			(state->cpu_ns - stall->cpu_ns) * CPU_SHARE < past_ns);
 }
 
 static void describe_cause(const struct pin_thread_state *state, char *out, size_t bytes)
 {
 	switch (state->doing) {
 	case PIN_THREAD_SLEEPS:
-		snprintf(out, bytes, ": it waits in %s", state->where);
+		snprintf(out, bytes, ": it %s%s", state->where[0] == '\0' ? "sleeps" : "waits in ",
+			state->where);
 		return;
 	case PIN_THREAD_RUNS:
 		snprintf(out, bytes, ": it computes");
@@ -126,29 +113,43 @@ void pin_stall_name(uint64_t function, char out_name[PIN_SYMBOL_BYTES])
 	pin_symbols_close(symbols);
 }
 
-static void say(const struct pin_worker *worker, const struct pin_thread_state *state)
+/* With a request, before it has run any task. */
+static void say_without_task(const struct pin_worker *worker, const char *cause)
 {
+	pin_log(&worker->shared->log, PINION_LOG_WARN,
+		"worker %u: for more than %llu ms without progress%s", worker->index,
+		(unsigned long long)worker->shared->tuning.stall_ms, cause);
+}
+
+static void say_task(const struct pin_worker *worker, const char *cause)
+{
+	static const char format[] =
+		"worker %u: task %s of the %s lane runs for more than %llu ms without progress%s";
+	const struct pin_log *log = &worker->shared->log;
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
-	char cause[sizeof(state->where) + 16];
 	char name[PIN_SYMBOL_BYTES];
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
+	if (pin_log_try(log, PINION_LOG_WARN, format)) {
+		pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
+		pin_log_put(log, PINION_LOG_WARN, format, worker->index, name, lanes[lane],
+			(unsigned long long)worker->shared->tuning.stall_ms, cause);
+	}
+}
+
+static void say(const struct pin_worker *worker, const struct pin_thread_state *state)
+{
+	char cause[sizeof(state->where) + 16];
+
 	PIN_DCHECK(worker->stall.is_told);
 	pin_event_stall(worker->shared, PIN_STALLED_TASK, worker->index,
 		pin_stall_limit_ns(worker->shared), (uintptr_t)pin_running_of(worker));
 	describe_cause(state, cause, sizeof(cause));
 	if (pin_running_of(worker) == NULL) {
-		/* With a request, before it has run any task. */
-		pin_log(&worker->shared->log, PINION_LOG_WARN,
-			"worker %u: for more than %llu ms without progress%s", worker->index,
-			(unsigned long long)worker->shared->tuning.stall_ms, cause);
-		return;
+		say_without_task(worker, cause);
+	} else {
+		say_task(worker, cause);
 	}
-	pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
-	pin_log(&worker->shared->log, PINION_LOG_WARN,
-		"worker %u: task %s of the %s lane runs for more than %llu ms without progress%s",
-		worker->index, name, lanes[lane],
-		(unsigned long long)worker->shared->tuning.stall_ms, cause);
 }
 
 static void say_over(struct pin_worker *worker, const struct pin_stall_look_times *times)
@@ -177,9 +178,7 @@ static void judge_worker(
 	stall->is_told = true;
 	stall->counted_ns = stall->since_ns;
 	pin_stall_note_found(shared, PIN_STALL_OF_TASK);
-	if (may_log(shared, now_ns)) {
-		say(worker, &state);
-	}
+	say(worker, &state);
 }
 
 static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
@@ -317,9 +316,7 @@ static void look_at_lane(
 		!stall->is_told) {
 		stall->is_told = true;
 		pin_stall_note_found(shared, PIN_STALL_OF_LANE);
-		if (may_log(shared, times->now_ns)) {
-			say_of_lane(shared, lane, waiting);
-		}
+		say_of_lane(shared, lane, waiting);
 	}
 }
 
@@ -383,19 +380,22 @@ static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
 
 static void say_of_ring(const struct pin_worker *worker)
 {
+	static const char format[] =
+		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
+		"the %s lane";
+	const struct pin_log *log = &worker->shared->log;
+	unsigned long long limit_us = worker->shared->tuning.cq_stall_us;
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
 	char name[PIN_SYMBOL_BYTES];
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
-	pin_event_stall(worker->shared, PIN_STALLED_RING, worker->index,
-		(uint64_t)worker->shared->tuning.cq_stall_us * 1000,
+	pin_event_stall(worker->shared, PIN_STALLED_RING, worker->index, limit_us * 1000,
 		(uintptr_t)pin_running_of(worker));
-	pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
-	pin_log(&worker->shared->log, PINION_LOG_WARN,
-		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
-		"the %s lane",
-		worker->index, (unsigned long long)worker->shared->tuning.cq_stall_us, name,
-		lanes[lane]);
+	if (pin_log_try(log, PINION_LOG_WARN, format)) {
+		pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
+		pin_log_put(
+			log, PINION_LOG_WARN, format, worker->index, limit_us, name, lanes[lane]);
+	}
 }
 
 /*
@@ -422,9 +422,7 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker,
 		stall->is_told = true;
 		stall->counted_ns = stall->since_ns;
 		pin_stall_note_found(shared, PIN_STALL_OF_RING);
-		if (may_log(shared, times->now_ns)) {
-			say_of_ring(worker);
-		}
+		say_of_ring(worker);
 	}
 	PIN_DCHECK(stall->counted_ns >= stall->since_ns && times->now_ns >= stall->counted_ns);
 	pin_meter_add(&shared->stalls.ring_ns, times->now_ns - stall->counted_ns);

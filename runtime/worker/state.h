@@ -103,6 +103,7 @@ struct pin_stall {
 	uint64_t since_ns;    /* there were no others */
 	uint64_t counted_ns;  /* until when it is counted, once it is reported */
 	uint64_t cpu_ns;      /* that its thread had used, */
+	uint64_t delay_ns;    /* and waited for one, */
 	uint64_t cpu_read_ns; /* when that was read; 0: not yet */
 	bool is_seen;
 	bool is_told;
@@ -125,11 +126,8 @@ struct pin_stall_look_times {
 struct pin_stalls {
 	uint64_t look_ns;      /* the next one, for tasks, devices and lanes; 0: at once */
 	uint64_t ring_look_ns; /* and for rings */
-	uint64_t period_ns;    /* since when the lines below count */
-	uint32_t lines;
-	uint32_t skipped;
-	uint32_t looks_asked; /* since `asked` was set */
-	bool is_quiet;	      /* there was no sign of life at the last one, nor is work left */
+	uint32_t looks_asked;  /* since `asked` was set */
+	bool is_quiet;	       /* there was no sign of life at the last one, nor is work left */
 	struct pin_stall disks[PIN_DISKS];
 	struct pin_stall lanes[PIN_LANES];
 	/* [W:watchdog, workers R:any] */

@@ -40,9 +40,14 @@ static uint64_t now_ns(void)
 	return clock_ns;
 }
 
+static struct pin_worker *ends_meanwhile; /* a worker whose task ends, or NULL */
+
 static void thread_look(uint32_t number, struct pin_thread_state *out_state)
 {
 	expect_number("thread", 7, number);
+	if (ends_meanwhile != NULL) {
+		pin_meter_add(&ends_meanwhile->meter.tasks_run, 1);
+	}
 	*out_state = thread;
 }
 
@@ -181,6 +186,59 @@ static void check_cpu(void)
 	expect_true("as is said", strstr(last_line, "without progress: it computes") != NULL);
 }
 
+/* It sleeps at the moment, but waited for a CPU for most of the time. */
+static void check_delay(void)
+{
+	struct pin_worker *workers = start(16);
+
+	thread = (struct pin_thread_state){.doing = PIN_THREAD_SLEEPS, .where = "futex"};
+	look_after(&workers[1], 0, 0);
+	look_after(&workers[1], LIMIT_NS / 2, 0);
+	for (int i = 0; i < 10; i++) {
+		thread.delay_ns += LIMIT_NS / 4 + 1;
+		look_after(&workers[1], LIMIT_NS / 2, 0);
+		expect_number("it waited for a CPU", 0, line_count);
+	}
+	thread.delay_ns += LIMIT_NS / 4;
+	look_after(&workers[1], LIMIT_NS / 2, 0);
+	expect_number("it sleeps", 1, line_count);
+}
+
+/* It was notified; its waker, or it, has no CPU yet. */
+static void check_notified(void)
+{
+	struct pin_worker *workers = start(16);
+
+	thread = (struct pin_thread_state){
+		.doing = PIN_THREAD_SLEEPS, .where = "futex", .cpu_ns = UINT64_MAX};
+	expect_true("parks", pin_parker_prepare(&workers[0].parker, PIN_PARK_FUTEX));
+	(void)pin_parker_notify(&workers[0].parker, &host);
+	look_after(&workers[1], 0, 0);
+	look_after(&workers[1], 3 * LIMIT_NS, 0);
+	look_after(&workers[1], 3 * LIMIT_NS, 0);
+	expect_number("it has not got up", 0, line_count);
+	(void)pin_parker_finish(&workers[0].parker);
+	look_after(&workers[1], 0, 0);
+	look_after(&workers[1], LIMIT_NS, 0);
+	expect_number("now it has", 1, line_count);
+}
+
+/* Its task has ended while /proc was read. */
+static void check_recheck(void)
+{
+	struct pin_worker *workers = start(16);
+
+	ends_meanwhile = &workers[0];
+	look_after(&workers[1], 0, 0);
+	look_after(&workers[1], LIMIT_NS, 0);
+	expect_number("it has gone on", 0, line_count);
+	expect_count("none", 0, PIN_STALL_OF_TASK);
+	ends_meanwhile = NULL;
+	look_after(&workers[1], 0, 0);
+	look_after(&workers[1], LIMIT_NS, 0);
+	expect_number("the next has not", 1, line_count);
+}
+
 /* ---- lanes ---- */
 
 static void push(uint32_t lane, struct pinion_task *task)
@@ -305,6 +363,11 @@ static void check_device(void)
 	struct pinion_file file = {.fd = 1 << 20};
 
 	open_disk(&workers[1]);
+	/* Of files that are in none, such as pipes. */
+	workers[1].device_queue.accounts[0].device = 0;
+	note_used(&workers[1], 1);
+	expect_number("no device", 0, pin_load_relaxed_u32(&workers[1].devices_used));
+	open_disk(&workers[1]);
 	note_used(&workers[1], 0);
 	expect_lane_lines("unused", workers, 0, 0);
 	expect_lane_lines("unused", workers, 0, 2 * LONG_NS);
@@ -415,7 +478,11 @@ int main(void)
 	check_cause(PIN_THREAD_UNKNOWN, "", "without progress");
 	check_cause(PIN_THREAD_SLEEPS, "pread64 of /a at offset 5",
 		"without progress: it waits in pread64 of /a at offset 5");
+	check_cause(PIN_THREAD_SLEEPS, "", "without progress: it sleeps");
 	check_cpu();
+	check_delay();
+	check_notified();
+	check_recheck();
 	check_lane(PINION_LANE_HIGH, "high", 0, "make these shorter");
 	check_lane(PINION_LANE_NORMAL, "normal", 0, "lane_floor is 0");
 	check_lane(PINION_LANE_LOW, "low", 0, "lane_floor is 0");
