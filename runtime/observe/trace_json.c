@@ -30,8 +30,9 @@ enum {
 	ROOM_BYTES = 64 << 10,
 	/* Of one call of put(). */
 	PIECE_BYTES = 512,
-	/* Functions whose names are kept. */
-	NAMES_MAX = 512,
+	/* Functions whose names are kept, and places for each. */
+	NAMES_MAX = 4096,
+	NAME_PLACES = 32,
 };
 
 /* The name of a function of tasks. */
@@ -144,7 +145,7 @@ static const char *name_of(struct json *json, uint64_t address)
 {
 	size_t place = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 
-	for (size_t i = 0; i < NAMES_MAX; i++) {
+	for (size_t i = 0; i < NAME_PLACES; i++) {
 		struct function_name *name = &json->names[(place + i) % NAMES_MAX];
 
 		if (name->address == 0) {
@@ -269,25 +270,18 @@ static void put_task_arguments(
 	}
 }
 
-/* The parts that follow each other in one ring. */
 static void put_path(struct json *json, uint32_t number)
 {
-	struct pin_trace_taken *events = json->marks->events;
 	char path[PIN_TRACE_PATH_PARTS * PIN_TRACE_TEXT + 1];
-	uint32_t ring = events[number].ring;
 	size_t length = 0;
 
-	for (size_t i = number; i < json->marks->event_count; i++) {
-		size_t bytes = pin_min_u64(events[i].event.way, PIN_TRACE_TEXT);
+	for (uint32_t i = 0; i < PIN_TRACE_PATH_PARTS && (i == 0 || number != 0); i++) {
+		struct pin_trace_taken *part = &json->marks->events[number];
+		size_t bytes = pin_min_u64(part->event.way, PIN_TRACE_TEXT);
 
-		if (events[i].ring != ring) {
-			continue;
-		}
-		if (events[i].event.kind != PIN_TRACE_PATH || length + bytes >= sizeof(path)) {
-			break;
-		}
-		memcpy(path + length, pin_trace_event_text(&events[i].event), bytes);
+		memcpy(path + length, pin_trace_event_text(&part->event), bytes);
 		length += bytes;
+		number = part->next;
 	}
 	path[length] = '\0';
 	PUT(json, "\"file\":");

@@ -5,7 +5,9 @@
  * The writer of a trace calls it, once. trace_marks.h has the marks.
  *
  * Invariant: each kind of event makes a known number of marks at most, so the
- * room for all of them is known before the first, whatever a page says.
+ * room for all of them is known before the first, whatever a page says. No
+ * event is gone through twice, and addresses are hashed with a number that the
+ * page's writer does not know: it cannot choose them so that they collide.
  */
 #include "runtime/observe/trace_marks.h"
 #include "runtime/base/check.h"
@@ -14,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { NONE = PIN_MARK_NO_EVENT };
 
@@ -55,6 +58,7 @@ struct track {
 	uint32_t park;
 	uint32_t wake; /* the last of it, or NONE */
 	uint32_t open; /* the submission whose path comes next, or NONE */
+	uint32_t path; /* the last event, if it is a part of a path; or NONE */
 };
 
 struct maker {
@@ -63,15 +67,38 @@ struct maker {
 	struct track *tracks;
 	struct entry *entries;
 	size_t entry_mask;
+	uint64_t secret; /* of the hash */
 	uint64_t next_id;
 	size_t mark_room;
 };
 
 /* ---- the table ---- */
 
+/* The kernel gives each program 16 random bytes as it starts. */
+static uint64_t make_secret(void)
+{
+	const void *random = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+	uint64_t secret = 0;
+
+	if (random != NULL) {
+		memcpy(&secret, random, sizeof(secret));
+	}
+	return secret;
+}
+
+/* Source of the mixing: splitmix64, Steele, Lea and Flood, 2014. */
+static size_t hash(const struct maker *maker, uint64_t address)
+{
+	uint64_t mixed = address ^ maker->secret;
+
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (size_t)(mixed ^ mixed >> 31);
+}
+
 static struct entry *entry_of(const struct maker *maker, uint64_t address)
 {
-	size_t place = (size_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+	size_t place = hash(maker, address);
 
 	for (;; place++) {
 		struct entry *entry = &maker->entries[place & maker->entry_mask];
@@ -199,6 +226,9 @@ static void end_task(struct maker *maker, uint32_t ring, uint32_t end)
 		begin->kind == PIN_TRACE_TASK_CANCEL ? PIN_MARK_CANCEL : PIN_MARK_TASK, track->task,
 		end);
 	slice->is_timer = entry->timer == track->task;
+	if (slice->is_timer) {
+		entry->timer = NONE;
+	}
 	track->task = NONE;
 }
 
@@ -263,15 +293,19 @@ static void add_request(struct maker *maker, const struct entry *entry, uint32_t
 	mark->end = end;
 }
 
-/* The first part of the path of the last open on that track. */
+/* A part of the path of the last open on that track: the first, or another. */
 static void note_path(struct maker *maker, uint32_t number)
 {
-	struct track *track = &maker->tracks[maker->marks->events[number].ring];
+	struct pin_trace_taken *events = maker->marks->events;
+	struct track *track = &maker->tracks[events[number].ring];
 
 	if (track->open != NONE) {
-		entry_of(maker, maker->marks->events[track->open].event.first)->path = number;
+		entry_of(maker, events[track->open].event.first)->path = number;
 		track->open = NONE;
+	} else if (track->path != NONE) {
+		events[track->path].next = number;
 	}
+	track->path = number;
 }
 
 static bool opens(uint8_t operation)
@@ -384,6 +418,9 @@ static void take(struct maker *maker, uint32_t number)
 {
 	const struct pin_trace_taken *taken = &maker->marks->events[number];
 
+	if (taken->event.kind != PIN_TRACE_PATH) {
+		maker->tracks[taken->ring].path = NONE;
+	}
 	switch (taken->event.kind) {
 	case PIN_TRACE_TASK_BEGIN:
 	case PIN_TRACE_TASK_CANCEL:
@@ -565,8 +602,8 @@ static int allocate(struct maker *maker, const struct pinion_trace *trace)
 	free(room);
 	marks->event_count = count;
 	for (uint32_t i = 0; i < maker->track_count; i++) {
-		maker->tracks[i] =
-			(struct track){.task = NONE, .park = NONE, .wake = NONE, .open = NONE};
+		maker->tracks[i] = (struct track){
+			.task = NONE, .park = NONE, .wake = NONE, .open = NONE, .path = NONE};
 	}
 	return 0;
 }
@@ -591,8 +628,10 @@ static void make(struct maker *maker, uint64_t read_ns)
 
 int pin_marks_make(const struct pinion_trace *trace, struct pin_marks *out_marks)
 {
-	struct maker maker = {
-		.marks = out_marks, .track_count = trace->header.ring_count, .next_id = 1};
+	struct maker maker = {.marks = out_marks,
+		.track_count = trace->header.ring_count,
+		.secret = make_secret(),
+		.next_id = 1};
 	int rc;
 
 	*out_marks = (struct pin_marks){0};

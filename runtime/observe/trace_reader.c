@@ -9,11 +9,13 @@
  *
  * Invariant: every place and size in a page is checked against its length
  * before it is used, in numbers that cannot wrap; the writer may be hostile, or
- * of another version.
+ * of another version. So the work for a page is bounded, too: by the number of
+ * rings, and by the events that a read copies, whatever the heads say.
  */
 #include "runtime/observe/trace_reader.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
+#include "runtime/queue/idle_set.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,9 +29,12 @@
 #include <unistd.h>
 
 enum {
-	RINGS_MAX = 1 << 16,
+	/* One for each worker, and one. */
+	RINGS_MAX = PIN_IDLE_WORKERS_MAX + 1,
 	/* Events that a trace takes in, 40 bytes each. */
 	TAKEN_MAX = 1 << 22,
+	/* Descriptors that are called so; others are not opened. */
+	PAGES_MAX = 128,
 	TAKEN_STEP = 4096,
 	PATH_BYTES = 64,
 };
@@ -83,12 +88,17 @@ static bool fetch(const void *source, size_t first, size_t count, uint64_t *out_
 
 /* ---- opening ---- */
 
+#define UNFILLED "its process has not filled it yet: try again"
+
 static int check_header(const struct pinion_trace *trace, uint64_t file_bytes)
 {
 	const struct pin_trace_header *header = &trace->header;
 	uint64_t all = header->word_count;
 
-	/* Relaxed: a copy of the reader's own. */
+	/* Relaxed: copies of the reader's own. */
+	if (pin_load_relaxed_u64(&header->magic) == 0) {
+		return refuse(trace, -EAGAIN, UNFILLED);
+	}
 	if (pin_load_relaxed_u64(&header->magic) != PIN_TRACE_MAGIC) {
 		return refuse(trace, -EPROTO, "it is no trace, or of another byte order");
 	}
@@ -112,6 +122,7 @@ static int check_header(const struct pinion_trace *trace, uint64_t file_bytes)
 
 static int make_cursors(struct pinion_trace *trace)
 {
+	trace->taken_max = TAKEN_MAX;
 	trace->cursors = calloc(trace->header.ring_count, sizeof(*trace->cursors));
 	if (trace->cursors == NULL) {
 		return -ENOMEM;
@@ -131,6 +142,9 @@ static int take_file(struct pinion_trace *trace)
 
 	if (fstat(trace->fd, &status) != 0) {
 		return refuse(trace, -errno, "fstat: %s", strerror(errno));
+	}
+	if (S_ISREG(status.st_mode) && status.st_size == 0) {
+		return refuse(trace, -EAGAIN, UNFILLED);
 	}
 	if (!S_ISREG(status.st_mode) ||
 		!read_bytes(trace, 0, &trace->header, sizeof(trace->header))) {
@@ -194,28 +208,6 @@ static bool is_page_link(const char *path)
 	return length == (ssize_t)strlen(wanted) && memcmp(target, wanted, strlen(wanted)) == 0;
 }
 
-/* The `index`th page among the descriptors of a process; /proc sorts them. */
-static int find_descriptor(int pid, uint32_t index, char out_path[PATH_BYTES])
-{
-	const struct dirent *entry;
-	DIR *folder;
-
-	snprintf(out_path, PATH_BYTES, "/proc/%d/fd", pid);
-	folder = opendir(out_path);
-	if (folder == NULL) {
-		return errno == ENOENT ? -ESRCH : -errno;
-	}
-	while ((entry = readdir(folder)) != NULL) {
-		snprintf(out_path, PATH_BYTES, "/proc/%d/fd/%.16s", pid, entry->d_name);
-		if (is_page_link(out_path) && index-- == 0) {
-			closedir(folder);
-			return 0;
-		}
-	}
-	closedir(folder);
-	return -ENOENT;
-}
-
 /* A child has its parent's descriptors until it execs. */
 static bool is_its_own(const struct pinion_trace *trace, int pid)
 {
@@ -223,6 +215,105 @@ static bool is_its_own(const struct pinion_trace *trace, int pid)
 
 	return trace->header.process_start == 0 || start == 0 ||
 		trace->header.process_start == start;
+}
+
+/* ---- a process's ---- */
+
+struct search {
+	int pid;
+	uint32_t index;	 /* of those that are left, the wanted one */
+	uint32_t opened; /* descriptors with the name of a page */
+	struct {
+		dev_t device;
+		ino_t inode;
+	} seen[PAGES_MAX];
+	uint32_t seen_count;
+	int refusal; /* of the first that was refused, or 0 */
+	char refused[PATH_BYTES];
+};
+
+/* Not by another descriptor before. */
+static bool is_new(struct search *search, const struct pinion_trace *trace)
+{
+	struct stat status;
+
+	if (fstat(trace->fd, &status) != 0) {
+		return false;
+	}
+	for (uint32_t i = 0; i < search->seen_count; i++) {
+		if (search->seen[i].device == status.st_dev &&
+			search->seen[i].inode == status.st_ino) {
+			return false;
+		}
+	}
+	PIN_CHECK(search->seen_count < PAGES_MAX); /* `opened` is */
+	search->seen[search->seen_count].device = status.st_dev;
+	search->seen[search->seen_count].inode = status.st_ino;
+	search->seen_count++;
+	return true;
+}
+
+/* -ENOENT: it is not the wanted one, or is refused. */
+static int try_page(struct search *search, const char *path, struct pinion_trace **out_trace)
+{
+	static const struct pin_log silent = {.fn = NULL};
+	struct pinion_trace *trace = NULL;
+	int rc = pin_trace_open_file(path, search->pid, &silent, &trace);
+
+	if (rc == -ENOMEM) {
+		return rc;
+	}
+	if (rc < 0) {
+		/* It may have been closed meanwhile. */
+		if (search->refusal == 0 && rc != -ENOENT) {
+			search->refusal = rc;
+			snprintf(search->refused, sizeof(search->refused), "%s", path);
+		}
+		return -ENOENT;
+	}
+	if (is_its_own(trace, search->pid) && is_new(search, trace) && search->index-- == 0) {
+		*out_trace = trace;
+		return 0;
+	}
+	pinion_trace_close(trace);
+	return -ENOENT;
+}
+
+/* /proc lists descriptors in their order. */
+static int find_page(struct search *search, struct pinion_trace **out_trace)
+{
+	const struct dirent *entry;
+	char path[PATH_BYTES];
+	int rc = -ENOENT;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", search->pid);
+	folder = opendir(path);
+	if (folder == NULL) {
+		return errno == ENOENT ? -ESRCH : -errno;
+	}
+	while (rc == -ENOENT && search->opened < PAGES_MAX && (entry = readdir(folder)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", search->pid, entry->d_name);
+		if (is_page_link(path)) {
+			search->opened++;
+			rc = try_page(search, path, out_trace);
+		}
+	}
+	closedir(folder);
+	return rc;
+}
+
+/* There is no other: the line says what is wrong with it. */
+static int say_refused(const struct search *search, const struct pin_log *log)
+{
+	struct pinion_trace *trace = NULL;
+
+	if (pin_trace_open_file(search->refused, search->pid, log, &trace) == 0) {
+		/* It has been filled meanwhile. */
+		pinion_trace_close(trace);
+		return -EAGAIN;
+	}
+	return search->refusal;
 }
 
 static void say_not_found(const struct pin_log *log, int pid, int error)
@@ -243,29 +334,24 @@ int pinion_trace_open_pid(int pid, uint32_t index, pinion_log_fn log_fn, void *l
 	struct pinion_trace **out_trace)
 {
 	const struct pin_log log = {.fn = log_fn, .arg = log_arg};
-	uint32_t seen = 0;
+	struct search search = {.pid = pid, .index = index};
+	struct pinion_trace *trace = NULL;
+	int rc = find_page(&search, &trace);
 
-	for (uint32_t i = 0;; i++) {
-		struct pinion_trace *trace = NULL;
-		char path[PATH_BYTES];
-		int rc = find_descriptor(pid, i, path);
-
-		if (rc == 0) {
-			rc = pin_trace_open_file(path, pid, &log, &trace);
-		} else if (rc != -ENOENT || index == 0) {
+	if (rc == -ENOENT && search.refusal != 0) {
+		return say_refused(&search, &log);
+	}
+	if (rc < 0) {
+		if (rc != -ENOENT || index == 0) {
 			say_not_found(&log, pid, rc);
 		}
-		if (rc < 0) {
-			return rc;
-		}
-		if (is_its_own(trace, pid) && seen++ == index) {
-			/* Now: it may have ended when the names are wanted. */
-			(void)pin_symbols_open(pid, &trace->symbols);
-			*out_trace = trace;
-			return 0;
-		}
-		pinion_trace_close(trace);
+		return rc;
 	}
+	trace->log = log;
+	/* Now: it may have ended when the names are wanted. */
+	(void)pin_symbols_open(pid, &trace->symbols);
+	*out_trace = trace;
+	return 0;
 }
 
 void pinion_trace_close(struct pinion_trace *trace)
@@ -319,7 +405,7 @@ static bool make_room(struct pinion_trace *trace, size_t count)
 /* The events of one ring; those beyond the limit are lost. */
 static int keep(struct pinion_trace *trace, uint32_t ring, size_t count)
 {
-	size_t left = TAKEN_MAX - trace->taken_count;
+	size_t left = trace->taken_max - trace->taken_count;
 	size_t kept = count < left ? count : left;
 
 	trace->lost_beyond += count - kept;
@@ -328,19 +414,43 @@ static int keep(struct pinion_trace *trace, uint32_t ring, size_t count)
 	}
 	for (size_t i = 0; i < kept; i++) {
 		trace->taken[trace->taken_count++] =
-			(struct pin_trace_taken){trace->copied[i], ring};
+			(struct pin_trace_taken){.event = trace->copied[i], .ring = ring};
 	}
 	return 0;
 }
 
-static int read_ring(struct pinion_trace *trace, uint32_t ring)
+static int refuse_damaged(const struct pinion_trace *trace)
 {
+	return refuse(trace, -EPROTO, "it was cut short or damaged meanwhile");
+}
+
+/* There is no room for any: it counts them as lost. */
+static int pass_ring(struct pinion_trace *trace, struct pin_trace_cursor *cursor)
+{
+	uint64_t before = cursor->next;
+
+	if (!pin_trace_cursor_skip(cursor, fetch, trace) || cursor->next < before) {
+		return refuse_damaged(trace);
+	}
+	trace->lost_beyond += cursor->next - before;
+	return 0;
+}
+
+/* Copies at most `*left` events, whatever the head says, and subtracts them. */
+static int read_ring(struct pinion_trace *trace, uint32_t ring, size_t *left)
+{
+	struct pin_trace_cursor *cursor = &trace->cursors[ring];
+	size_t limit = trace->copied_room < *left ? trace->copied_room : *left;
+	uint64_t before = cursor->next;
 	size_t count;
 
-	if (!pin_trace_cursor_take(&trace->cursors[ring], fetch, trace, trace->copied,
-		    trace->copied_room, &count)) {
-		return refuse(trace, -EPROTO, "it was cut short or damaged meanwhile");
+	if (limit == 0 || trace->taken_count == trace->taken_max) {
+		return pass_ring(trace, cursor);
 	}
+	if (!pin_trace_cursor_take(cursor, fetch, trace, trace->copied, limit, &count)) {
+		return refuse_damaged(trace);
+	}
+	*left -= (size_t)pin_min_u64(cursor->next - before, limit);
 	return keep(trace, ring, count);
 }
 
@@ -364,6 +474,8 @@ static uint64_t clock_ns(void)
 
 int pinion_trace_read(struct pinion_trace *trace)
 {
+	size_t left = trace->taken_max;
+
 	trace->read_ns = has_ended(trace) ? 0 : clock_ns();
 	if (trace->copied == NULL) {
 		trace->copied_room = (size_t)trace->header.slots;
@@ -373,7 +485,7 @@ int pinion_trace_read(struct pinion_trace *trace)
 		}
 	}
 	for (uint32_t i = 0; i < trace->header.ring_count; i++) {
-		int rc = read_ring(trace, i);
+		int rc = read_ring(trace, i, &left);
 
 		if (rc < 0) {
 			return rc;

@@ -15,6 +15,7 @@
 struct pin_trace_taken {
 	struct pin_trace_event event;
 	uint32_t ring; /* the worker, or the number of workers: other threads */
+	uint32_t next; /* of marks: the event with the next part of a path; 0: none */
 };
 
 struct pinion_trace {
@@ -28,6 +29,7 @@ struct pinion_trace {
 	struct pin_trace_taken *taken;	  /* ring by ring in each read */
 	size_t taken_count;
 	size_t taken_room;
+	size_t taken_max;		/* and copied in one read */
 	struct pin_trace_event *copied; /* of one ring */
 	size_t copied_room;
 	uint64_t read_ns;	     /* when the last read began, of a runtime that lives; or 0 */

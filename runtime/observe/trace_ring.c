@@ -56,7 +56,7 @@ bool pin_trace_cursor_take(struct pin_trace_cursor *cursor, pin_seqlock_fetch_fn
 
 	PIN_DCHECK(pin_is_power_of_two(cursor->slots));
 	*out_count = 0;
-	if (!fetch(source, cursor->at, 1, &head) || head < cursor->next) {
+	if (!fetch(source, cursor->at, 1, &head)) {
 		return false;
 	}
 	pin_fence_seq_cst(); /* [TRACE-2] */
@@ -67,6 +67,7 @@ bool pin_trace_cursor_take(struct pin_trace_cursor *cursor, pin_seqlock_fetch_fn
 		return false;
 	}
 	pin_fence_seq_cst(); /* [TRACE-1] */
+	/* Nor may it have gone back before, in a page of a hostile writer. */
 	if (!fetch(source, cursor->at, 1, &head) || head < first + count) {
 		return false;
 	}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: of the descriptors of a process its own traces are found, each once: no
+ * other process's, no page that is none, none that is filled only now; the line
+ * for these says so where there is no other. A trace says when its runtime has
+ * ended. A reader's work is bounded: events beyond its limit count as lost. A
+ * head that goes back is refused. EX-37, WP-33.
+ * Method: a runtime with a trace, and copies of its page in memory files of the
+ * same name, with other headers.
+ */
+#include "runtime/api/internal.h"
+#include "runtime/observe/trace_reader.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LIMIT_SECONDS = 60, EVENTS = 64, FIRST_TASKS = 12, MORE_TASKS = 5, TAKEN = 5 };
+
+static struct pinion_runtime *runtime;
+static char said[512];
+static uint32_t line_count;
+
+static void note(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	(void)level;
+	snprintf(said, sizeof(said), "%s", message);
+	line_count++;
+}
+
+static void start(void)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.trace_events = EVENTS;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+}
+
+static struct pin_trace *own(void)
+{
+	return runtime->shared.trace;
+}
+
+static int open_own(uint32_t index, struct pinion_trace **out_trace)
+{
+	line_count = 0;
+	said[0] = '\0';
+	return pinion_trace_open_pid(getpid(), index, note, NULL, out_trace);
+}
+
+/* The trace of that index is the runtime's; 0, or an error. */
+static int find_own(uint32_t index)
+{
+	struct pinion_trace *trace = NULL;
+	struct pinion_trace_info info;
+	int rc = open_own(index, &trace);
+
+	if (rc == 0) {
+		pinion_trace_get_info(trace, &info, sizeof(info));
+		expect_number("its own", getpid(), (long long)info.pid);
+		expect_number("without a line", 0, line_count);
+		pinion_trace_close(trace);
+	}
+	return rc;
+}
+
+/* A memory file that is called as a trace. */
+static int make_page(const void *bytes, size_t length)
+{
+	int fd = memfd_create(PIN_TRACE_PAGE_NAME, MFD_CLOEXEC);
+
+	expect_ready("memfd", fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
+	return fd;
+}
+
+/* ---- which are found ---- */
+
+/* As `kind` says, and in front of the runtime's: descriptors come in order. */
+static void check_beside(const char *kind, int low, int error, const char *line)
+{
+	expect_number(kind, 0, find_own(0));
+	expect_number(kind, error, find_own(1));
+	expect_number(kind, error == -ENOENT ? 0 : 1, line_count);
+	expect_true(line, strstr(said, line) != NULL);
+	close(low);
+	expect_number(kind, -ENOENT, find_own(1));
+}
+
+static void check_others(void)
+{
+	size_t bytes = own()->word_count * sizeof(uint64_t);
+	struct pin_trace_header *copy = malloc(bytes);
+	uint64_t zero = 0;
+
+	expect_ready("memory", copy != NULL);
+	check_beside("nonsense",
+		make_page("nonsense that is long enough for a header, which "
+			  "has 168 bytes; so it goes on for a while, until "
+			  "it is as long as that, and then for some bytes "
+			  "more, of which none is read",
+			200),
+		-EPROTO, "it is no trace");
+	check_beside("short", make_page("short", 5), -EPROTO, "too short");
+	check_beside("empty", make_page("", 0), -EAGAIN, "try again");
+	memcpy(copy, own()->words, bytes);
+	memcpy(copy, &zero, sizeof(zero));
+	check_beside("being filled", make_page(copy, bytes), -EAGAIN, "try again");
+	memcpy(copy, own()->words, bytes);
+	copy->process_start++;
+	check_beside("another process's", make_page(copy, bytes), -ENOENT, "");
+	check_beside("the same", dup(own()->page.fd), -ENOENT, "");
+	free(copy);
+}
+
+/* ---- whether it has ended ---- */
+
+static void check_end(void)
+{
+	struct pinion_trace *trace = NULL;
+	struct pinion_trace_info info;
+
+	start();
+	expect_number("open", 0, open_own(0, &trace));
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	expect_number("lives", 0, info.has_ended);
+	expect_number("read", 0, pinion_trace_read(trace));
+	expect_true("until now", trace->read_ns > 0);
+	pinion_runtime_destroy(runtime);
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	expect_number("has ended", 1, info.has_ended);
+	expect_number("read", 0, pinion_trace_read(trace));
+	expect_number("until its end", 0, (long long)trace->read_ns);
+	expect_number("no line", 0, line_count);
+	pinion_trace_close(trace);
+}
+
+/* ---- how much is read ---- */
+
+static int nothing(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static void run_tasks(uint32_t count)
+{
+	static struct pinion_task tasks[FIRST_TASKS];
+	uint64_t before = runtimes_counters(runtime).tasks_run;
+
+	for (uint32_t i = 0; i < count; i++) {
+		tasks[i] = (struct pinion_task){.run = nothing};
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
+	}
+	while (runtimes_counters(runtime).tasks_run != before + count) {
+		sched_yield();
+	}
+}
+
+/* All that was ever written is taken or lost, once. */
+static void expect_sum(const struct pinion_trace *trace, uint64_t taken)
+{
+	struct pinion_trace_info info;
+	uint64_t written = 0;
+
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	for (uint32_t i = 0; i < own()->ring_count; i++) {
+		written += trace->cursors[i].next;
+	}
+	expect_number("taken", (long long)taken, (long long)info.event_count);
+	expect_number("lost", (long long)(written - taken), (long long)info.lost_count);
+}
+
+static void check_bounds(void)
+{
+	struct pinion_trace *trace = NULL;
+
+	start();
+	run_tasks(FIRST_TASKS);
+	expect_number("open", 0, open_own(0, &trace));
+	trace->taken_max = TAKEN;
+	expect_number("read", 0, pinion_trace_read(trace));
+	expect_sum(trace, TAKEN);
+	run_tasks(MORE_TASKS);
+	expect_number("read more", 0, pinion_trace_read(trace));
+	expect_sum(trace, TAKEN);
+	expect_true("all rings", trace->cursors[0].next > TAKEN && trace->cursors[1].next > TAKEN);
+	pinion_trace_close(trace);
+	pinion_runtime_destroy(runtime);
+}
+
+static void expect_damaged(struct pinion_trace *trace)
+{
+	line_count = 0;
+	expect_number("its head went back", -EPROTO, pinion_trace_read(trace));
+	expect_number("with a line", 1, line_count);
+	expect_true(said, strstr(said, "damaged") != NULL);
+}
+
+/* By a process that writes what it likes. */
+static void check_back(void)
+{
+	struct pinion_trace *trace = NULL;
+
+	start();
+	run_tasks(FIRST_TASKS);
+	expect_number("open", 0, open_own(0, &trace));
+	expect_number("read", 0, pinion_trace_read(trace));
+	expect_number("and again", 0, pinion_trace_read(trace));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pin_store_release_u64(own()->rings[1].words, 1);
+	expect_damaged(trace);
+	/* Without room for any event as well. */
+	trace->taken_max = trace->taken_count;
+	expect_damaged(trace);
+	pinion_trace_close(trace);
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	start();
+	expect_number("one", 0, find_own(0));
+	check_others();
+	pinion_runtime_destroy(runtime);
+	expect_number("none", -ENOENT, find_own(0));
+	expect_true(said, strstr(said, "has no trace: start it with") != NULL);
+	check_end();
+	check_bounds();
+	check_back();
+	return expect_status();
+}
