@@ -113,21 +113,6 @@ static bool append_text(const char ***list, uint32_t *count, const char *text)
 	return true;
 }
 
-static bool parse_format(struct scan_options *options, const char *value)
-{
-	static const char *const formats[] = {
-		[FINDING_FORMAT_TEXT] = "text",
-		[FINDING_FORMAT_JSON] = "json",
-		NULL,
-	};
-	int index = options_choice("format", value, formats);
-
-	if (index >= 0) {
-		options->format = (enum finding_format)index;
-	}
-	return index >= 0;
-}
-
 static bool parse_rule_count(struct scan_patterns *patterns, const char *value)
 {
 	uint64_t count;
@@ -172,7 +157,8 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_FILE_TIMEOUT:
 		return scanning_parse_file_timeout(&options->scanning, value);
 	case OPTION_FORMAT:
-		return parse_format(options, value);
+		options->format = report_format_parse(value);
+		return options->format != NULL;
 	case OPTION_DIRECT:
 		return scanning_parse_direct(&options->scanning, value);
 	case OPTION_IO:
@@ -269,6 +255,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
 	struct scan_options options = {
+		.format = &report_text,
 		.patterns.findings_max = FINDINGS_STANDARD,
 		.patterns.count_max = RULES_STANDARD,
 		.patterns.bytes_max = RULE_BYTES_STANDARD,

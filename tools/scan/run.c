@@ -16,6 +16,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/scan/reporter.h"
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
 #include "tools/signals.h"
@@ -47,9 +48,7 @@ enum {
 /* State of one worker, which no other uses while the scan runs. */
 struct scan_worker {
 	struct search_worker search;
-	struct output_text lines;
-	struct output_text path_text;
-	uint64_t finding_count;
+	struct reporter_worker reporter;
 	uint64_t hole_bytes; /* searched of the hole that is being searched */
 	uint64_t part_bytes; /* of holes that were not searched to their ends */
 	bool has_trouble;
@@ -71,7 +70,7 @@ struct library_test {
 struct scan_job {
 	struct library_test test;
 	const struct scan_options *options;
-	const struct rules *rules;
+	struct reporter reporter;
 	struct search search;
 	struct pinion_runtime *runtime;
 	struct pinion_scan *scan;
@@ -134,14 +133,15 @@ static bool is_library_sound(struct scan_job *job)
 static void write_lines(struct show *show)
 {
 	struct scan_worker *worker = show->worker;
-	struct output_text *lines = &worker->lines;
+	struct output_text *lines = &worker->reporter.lines;
 
 	if (lines->failed) {
 		report_path(show->file->path, report_reason(ENOMEM));
 		worker->has_trouble = true;
 		lines->failed = false;
-		worker->path_text.failed = false;
-	} else if (!is_library_sound(show->job) || !output_write(lines->bytes, lines->length)) {
+		worker->reporter.path.failed = false;
+	} else if (lines->length > 0 &&
+		(!is_library_sound(show->job) || !output_write(lines->bytes, lines->length))) {
 		/* Its findings cannot be trusted, or are not read. */
 		pinion_scan_cancel(show->job->scan);
 	}
@@ -150,72 +150,28 @@ static void write_lines(struct show *show)
 static void show_findings(void *arg, const struct finding *findings, size_t count)
 {
 	struct show *show = arg;
-	struct scan_worker *worker = show->worker;
-	struct output_text *lines = &worker->lines;
 
-	worker->finding_count += count;
 	progress_add(show->job->runtime, &(struct progress){.findings = count});
-	lines->length = 0;
-	finding_lines_append(lines, &worker->path_text, show->job->options->format,
-		show->job->rules, show->file->path, show->file->path_bytes, findings, count);
+	reporter_findings(
+		&show->job->reporter, &show->worker->reporter, show->file, findings, count);
 	write_lines(show);
 }
 
-/* Reports unread ranges: a line each on stderr, and for programs on stdout. */
 static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 {
 	struct show *show = arg;
-	struct scan_worker *worker = show->worker;
 
-	for (size_t i = 0; i < count; i++) {
-		report_gap(show->file->path, &gaps[i]);
-	}
-	if (show->job->options->format == FINDING_FORMAT_JSON) {
-		worker->lines.length = 0;
-		gap_lines_append(&worker->lines, &worker->path_text, show->file->path,
-			show->file->path_bytes, gaps, count);
-		write_lines(show);
-	}
-}
-
-/* A line for people, whatever the format is. */
-static void report_limit(const struct show *show, const struct findings_limit *limit)
-{
-	const char *id = show->job->rules->items[limit->rule].id;
-	char reason[320];
-
-	if (limit->is_costly) {
-		snprintf(reason, sizeof(reason),
-			"rule %s: a match at byte %llu takes too many steps; the rule is not "
-			"searched for further in this file",
-			id, (unsigned long long)limit->searched_to);
-		show->worker->has_trouble = true;
-	} else if (limit->is_dense) {
-		snprintf(reason, sizeof(reason),
-			"rule %s: its matches are too dense to go on after byte %llu "
-			"(--max-findings-per-file=0 goes on)",
-			id, (unsigned long long)limit->searched_to);
-	} else {
-		snprintf(reason, sizeof(reason),
-			"rule %s: only the first %llu findings are shown (--max-findings-per-file)",
-			id, (unsigned long long)limit->count);
-	}
-	report_path(show->file->path, reason);
+	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
+	write_lines(show);
 }
 
 static void show_limit(void *arg, const struct findings_limit *limit)
 {
 	struct show *show = arg;
-	struct scan_worker *worker = show->worker;
-	const char *id = show->job->rules->items[limit->rule].id;
 
-	report_limit(show, limit);
-	if (show->job->options->format == FINDING_FORMAT_JSON) {
-		worker->lines.length = 0;
-		limit_line_append(&worker->lines, &worker->path_text, id, show->file->path,
-			show->file->path_bytes, limit);
-		write_lines(show);
-	}
+	show->worker->has_trouble = show->worker->has_trouble || limit->is_costly;
+	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
+	write_lines(show);
 }
 
 static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
@@ -364,7 +320,7 @@ static int create_runtime(void *arg)
 	struct scan_job *job = arg;
 	struct pinion_config config = job->options->scanning.runtime;
 
-	size_buffers(job->options, engine_overlap_bytes(job->rules), &config);
+	size_buffers(job->options, engine_overlap_bytes(job->reporter.rules), &config);
 	scanning_fit_buffers(
 		&job->options->scanning, job->options->paths, job->options->path_count, &config);
 	return pinion_runtime_create(&config, &job->runtime);
@@ -381,7 +337,8 @@ static int compile(void *arg)
 	struct compiling *compiling = arg;
 	struct scan_job *job = compiling->job;
 
-	return search_init(&job->search, compiling->matcher, job->rules, &compiling->trouble);
+	return search_init(
+		&job->search, compiling->matcher, job->reporter.rules, &compiling->trouble);
 }
 
 /*
@@ -431,7 +388,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 		return false;
 	}
 	if (search_error == -EINVAL) {
-		scan_rules_complain(job->rules, &compiling.trouble);
+		scan_rules_complain(job->reporter.rules, &compiling.trouble);
 		return false;
 	}
 	error = search_error != 0 ? search_error : error;
@@ -505,8 +462,7 @@ static void stop(struct scan_job *job)
 		struct scan_worker *worker = &job->workers[i];
 
 		search_worker_fini(&worker->search);
-		output_text_free(&worker->lines);
-		output_text_free(&worker->path_text);
+		reporter_worker_fini(&worker->reporter);
 	}
 	free(job->workers);
 	search_fini(&job->search);
@@ -518,7 +474,7 @@ static uint64_t count_findings(struct scan_job *job)
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
-		count += job->workers[i].finding_count;
+		count += job->workers[i].reporter.finding_count;
 		job->totals.read_bytes += job->workers[i].part_bytes;
 		job->totals.hole_bytes += job->workers[i].part_bytes;
 		job->has_trouble = job->has_trouble || job->workers[i].has_trouble;
@@ -565,7 +521,10 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	const struct rules *rules)
 {
 	struct scan_job job = {
-		.options = options, .rules = rules, .test.lock = PTHREAD_MUTEX_INITIALIZER};
+		.options = options,
+		.reporter = {.format = options->format, .rules = rules},
+		.test.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
 	int status = EXIT_STATUS_TROUBLE;
 
 	/*

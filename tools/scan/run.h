@@ -5,16 +5,16 @@
 #ifndef PINION_TOOLS_SCAN_RUN_H
 #define PINION_TOOLS_SCAN_RUN_H
 
-#include "tools/scan/lines.h"
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
+#include "tools/scan/report_format.h"
 #include "tools/scanning.h"
 
 #include <stdbool.h>
 
 struct scan_options {
 	struct scan_patterns patterns;
-	enum finding_format format;
+	const struct report_format *format;
 	bool prints_patterns;
 	char *const *paths;
 	int path_count;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JSON Lines: an object for each finding, each range that could not be read,
+ * and each rule that has reached a limit in a file. A path that is not UTF-8 is
+ * {"bytes":"BASE64"}.
+ */
+#include "tools/scan/report_format.h"
+
+#include <string.h>
+
+static void append_number(struct output_text *lines, const char *name, uint64_t number)
+{
+	output_text_string(lines, ",\"");
+	output_text_string(lines, name);
+	output_text_string(lines, "\":");
+	output_text_decimal(lines, number);
+}
+
+static void append_head(const struct report_out *out, const char *id)
+{
+	output_text_string(out->lines, "{\"rule\":");
+	output_text_json(out->lines, id, strlen(id));
+	output_text_string(out->lines, ",\"path\":");
+	output_text_append(out->lines, out->path->bytes, out->path->length);
+}
+
+static void append_finding(const struct report_out *out, const struct report_finding *finding)
+{
+	struct output_text *lines = out->lines;
+
+	append_head(out, finding->rule->id);
+	append_number(lines, "start", finding->start);
+	append_number(lines, "end", finding->end);
+	output_text_string(lines, "}\n");
+}
+
+static void append_gap(const struct report_out *out, const struct pinion_gap *gap)
+{
+	output_text_string(out->lines, "{\"path\":");
+	output_text_append(out->lines, out->path->bytes, out->path->length);
+	append_number(out->lines, "unread_start", gap->offset_bytes);
+	append_number(out->lines, "unread_end", gap->offset_bytes + gap->length_bytes);
+	append_number(out->lines, "errno", (uint64_t)-gap->error);
+	output_text_string(out->lines, "}\n");
+}
+
+static void append_limit(
+	const struct report_out *out, const char *id, const struct findings_limit *limit)
+{
+	append_head(out, id);
+	output_text_string(out->lines, ",\"limit\":");
+	output_text_string(out->lines,
+		limit->is_costly	  ? "\"steps\""
+			: limit->is_dense ? "\"density\""
+					  : "\"findings\"");
+	append_number(out->lines, "findings", limit->count);
+	append_number(out->lines, "searched_to", limit->searched_to);
+	output_text_string(out->lines, "}\n");
+}
+
+const struct report_format report_json = {
+	.name = "json",
+	.shape_path = output_text_json,
+	.finding = append_finding,
+	.gap = append_gap,
+	.limit = append_limit,
+};
