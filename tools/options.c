@@ -33,6 +33,11 @@ static size_t name_length(const char *argument)
 	return strcspn(argument, "=");
 }
 
+static bool is_optional(const struct option_spec *spec)
+{
+	return spec->argument != NULL && spec->argument[0] == '[';
+}
+
 static const char *nearest_name(const struct command *command, const char *argument)
 {
 	char word[64];
@@ -128,7 +133,9 @@ static void append_option(struct output_text *text, const struct option_spec *sp
 		output_text_string(text, spec->name);
 	}
 	if (spec->argument != NULL) {
-		output_text_string(text, spec->name != NULL ? "=" : " ");
+		const char *between = spec->name != NULL ? "=" : " ";
+
+		output_text_string(text, is_optional(spec) ? "" : between);
 		output_text_string(text, spec->argument);
 	}
 	columns = text->failed ? 0 : text_columns(text->bytes + start, text->length - start);
@@ -191,7 +198,7 @@ static int parse_long(struct option_parser *parser, const char *argument, const 
 			report_line("--%s takes no value", spec->name);
 			return OPTIONS_ERROR;
 		}
-		if (spec->argument != NULL && value == NULL) {
+		if (spec->argument != NULL && value == NULL && !is_optional(spec)) {
 			if (parser->position >= parser->argc) {
 				report_line("--%s needs a value: --%s=%s", spec->name, spec->name,
 					spec->argument);
@@ -232,7 +239,7 @@ static int parse_letter(struct option_parser *parser, const char **out_value)
 			continue;
 		}
 		*out_value = NULL;
-		if (spec->argument != NULL) {
+		if (spec->argument != NULL && !is_optional(spec)) {
 			if (*parser->cluster != '\0') {
 				*out_value = parser->cluster;
 			} else if (parser->position < parser->argc) {

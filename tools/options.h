@@ -21,11 +21,15 @@ enum exit_status {
 };
 
 struct option_spec {
-	char letter;	      /* 0: long only */
-	const char *name;     /* long name without dashes */
-	const char *argument; /* name of its argument in help texts, NULL: none */
-	const char *brief;    /* one line for -h */
-	const char *detail;   /* further lines for --help, NULL: none */
+	char letter;	  /* 0: long only */
+	const char *name; /* long name without dashes */
+	/*
+	 * Name of its argument in help texts; NULL: none; "[=NAME]": it need
+	 * not be there, and follows "=" where it is.
+	 */
+	const char *argument;
+	const char *brief;  /* one line for -h */
+	const char *detail; /* further lines for --help, NULL: none */
 };
 
 struct command {

@@ -28,6 +28,8 @@ static size_t buffered_bytes;
 static bool is_terminal;
 static bool has_written;
 static bool was_reported;
+static int output_fd = STDOUT_FILENO;
+static const char *output_name = "standard output";
 /* Errno of the first failed write; nothing is written after it. */
 static int first_error;
 
@@ -51,12 +53,19 @@ void output_init(void)
 	is_terminal = isatty(STDOUT_FILENO) == 1;
 }
 
+void output_redirect(int fd, const char *name)
+{
+	output_fd = fd;
+	output_name = name;
+	is_terminal = isatty(fd) == 1;
+}
+
 /* Writes everything or sets first_error. The lock is held. */
 static void write_all(const char *bytes, size_t length)
 {
 	has_written = has_written || length > 0;
 	while (length > 0 && first_error == 0) {
-		ssize_t count = write(STDOUT_FILENO, bytes, length);
+		ssize_t count = write(output_fd, bytes, length);
 
 		if (count > 0) {
 			bytes += count;
@@ -69,7 +78,7 @@ static void write_all(const char *bytes, size_t length)
 			 * Another program made the shared description
 			 * non-blocking.
 			 */
-			struct pollfd waiting = {.fd = STDOUT_FILENO, .events = POLLOUT};
+			struct pollfd waiting = {.fd = output_fd, .events = POLLOUT};
 
 			poll(&waiting, 1, -1);
 		} else if (errno != EINTR) {
@@ -117,12 +126,15 @@ bool output_is_terminal(void)
 	return is_terminal;
 }
 
-bool output_write(const char *text, size_t length)
+/* Whether hidden characters are only those that the caller means. */
+static bool write_text(const char *text, size_t length, bool is_escaped)
 {
 	bool is_ok;
 
 	pthread_mutex_lock(&output_lock);
-	if (is_terminal) {
+	if (is_terminal && is_escaped) {
+		write_all(text, length);
+	} else if (is_terminal) {
 		write_to_terminal(text, length);
 	} else {
 		write_buffered(text, length);
@@ -130,6 +142,16 @@ bool output_write(const char *text, size_t length)
 	is_ok = first_error == 0;
 	pthread_mutex_unlock(&output_lock);
 	return is_ok;
+}
+
+bool output_write(const char *text, size_t length)
+{
+	return write_text(text, length, false);
+}
+
+bool output_write_escaped(const char *text, size_t length)
+{
+	return write_text(text, length, true);
 }
 
 bool output_ok(void)
@@ -151,7 +173,7 @@ bool output_abandon(void)
 		return false;
 	}
 	while (position < buffered_bytes && first_error == 0) {
-		struct pollfd waiting = {.fd = STDOUT_FILENO, .events = POLLOUT};
+		struct pollfd waiting = {.fd = output_fd, .events = POLLOUT};
 		size_t length = buffered_bytes - position;
 		ssize_t count;
 
@@ -160,7 +182,7 @@ bool output_abandon(void)
 		if (poll(&waiting, 1, ABANDON_WAIT_MS) != 1) {
 			return false;
 		}
-		count = write(STDOUT_FILENO, buffer + position, length);
+		count = write(output_fd, buffer + position, length);
 		if (count <= 0) {
 			return false;
 		}
@@ -177,7 +199,7 @@ bool output_finish(void)
 	flush_buffer();
 	if (has_written && first_error == 0) {
 		/* Some file systems report a full disk only on close. */
-		int copy = dup(STDOUT_FILENO);
+		int copy = dup(output_fd);
 
 		if (copy >= 0 && close(copy) != 0 && errno != EINTR) {
 			first_error = errno;
@@ -187,7 +209,7 @@ bool output_finish(void)
 	was_reported = was_reported || first_error != 0;
 	pthread_mutex_unlock(&output_lock);
 	if (error != 0) {
-		report_line("standard output: %s",
+		report_line("%s: %s", output_name,
 			error == EFBIG ? "too large for a file: past the limit (ulimit -f) or what "
 					 "its file system takes"
 				       : report_reason(error));

@@ -14,6 +14,9 @@
 /* Ignores SIGPIPE, so that a closed pipe shows up as a failed write. */
 void output_init(void);
 
+/* Output goes there from now on; before the first. `name` is for messages. */
+void output_redirect(int fd, const char *name);
+
 /*
  * Appends whole lines. Safe from several threads; lines of one call stay
  * together. A terminal gets them escaped (output_text_escaped_lines()), so
@@ -22,6 +25,12 @@ void output_init(void);
  * output_finish() and the caller should stop.
  */
 bool output_write(const char *text, size_t length);
+
+/*
+ * As above, but of text in which the caller has escaped all that is not its
+ * own, such as colours between names.
+ */
+bool output_write_escaped(const char *text, size_t length);
 
 /* True where standard output is a terminal, once output_init() was called. */
 bool output_is_terminal(void);

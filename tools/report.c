@@ -6,7 +6,6 @@
 #include "tools/report.h"
 
 #include "tools/log_form.h"
-#include "tools/output_text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -93,6 +92,11 @@ static void write_line(struct output_text *line)
 	}
 	pthread_mutex_unlock(&write_lock);
 	output_text_free(line);
+}
+
+void report_raw(struct output_text *line)
+{
+	write_line(line);
 }
 
 /* Frees the message. `component` NULL: the command's own. */
@@ -255,14 +259,19 @@ static const char *special_reason(uint32_t mode)
 	}
 }
 
+void report_gap_reason(const struct pinion_gap *gap, char *out_reason, size_t bytes)
+{
+	snprintf(out_reason, bytes, "bytes %llu to %llu could not be read: %s",
+		(unsigned long long)gap->offset_bytes,
+		(unsigned long long)(gap->offset_bytes + gap->length_bytes - 1),
+		report_reason(gap->error));
+}
+
 void report_gap(const char *path, const struct pinion_gap *gap)
 {
 	char reason[192];
 
-	snprintf(reason, sizeof(reason), "bytes %llu to %llu could not be read: %s",
-		(unsigned long long)gap->offset_bytes,
-		(unsigned long long)(gap->offset_bytes + gap->length_bytes - 1),
-		report_reason(gap->error));
+	report_gap_reason(gap, reason, sizeof(reason));
 	report_path(path, reason);
 }
 

@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_REPORT_H
 #define PINION_TOOLS_REPORT_H
 
+#include "tools/output_text.h"
+
 #include <pinion/config.h>
 #include <pinion/scan.h>
 #include <stdbool.h>
@@ -30,6 +32,9 @@ void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void report_path(const char *path, const char *reason);
 
+/* A line for programs, as it is; frees it. */
+void report_raw(struct output_text *line);
+
 /* Whether stderr takes a line now, so that a line need not wait. */
 bool report_is_possible(void);
 
@@ -42,7 +47,10 @@ void report_drop_late_lines(void);
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);
 
-/* That a range of a file could not be read, and why. */
+/* Words for a range of a file that could not be read. */
+void report_gap_reason(const struct pinion_gap *gap, char *out_reason, size_t bytes);
+
+/* The line of these words. */
 void report_gap(const char *path, const struct pinion_gap *gap);
 
 /* As above, for a command that ends a file there. */

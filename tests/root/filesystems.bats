@@ -57,7 +57,7 @@ finds_planted() {
 	local status=0
 	"$@" >/mnt/out || status=$?
 	[ "$status" = 1 ]
-	sed -E 's/^\{"rule":"([^"]*)","path":"([^"]*)","start":([0-9]+),"end":([0-9]+)\}$/\1\t\3\t\4\t\2/' \
+	sed -E 's/^\{"rule":"([^"]*)","path":"([^"]*)","start":([0-9]+),"end":([0-9]+),.*\}$/\1\t\3\t\4\t\2/' \
 		/mnt/out | LC_ALL=C sort | cmp /mnt/planted - || {
 		echo "with: $*"
 		return 1
@@ -153,7 +153,7 @@ on_broken_btrfs() {
 	cd /mnt/m
 	for how in --direct=auto --direct=always --direct=never --io=fallback; do
 		status=0
-		/mnt/pinion scan -F -e MARK --stats $how . >/mnt/out 2>/mnt/err || status=$?
+		/mnt/pinion scan -b -F -e MARK --stats $how . >/mnt/out 2>/mnt/err || status=$?
 		cat /mnt/err
 		[ "$status" = 2 ]
 		grep -q '^pinion scan: ./broken: bytes 5242880 to 5246975 could not be read: input/output error' /mnt/err

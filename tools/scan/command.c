@@ -6,6 +6,7 @@
 #include "tools/scan/run.h"
 
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/throttle.h"
@@ -21,6 +22,14 @@ enum scan_option {
 	OPTION_EXAMPLES,
 	OPTION_FIXED,
 	OPTION_FORMAT,
+	OPTION_OFFSETS,
+	OPTION_REDACT,
+	OPTION_BASELINE,
+	OPTION_NO_ALLOW,
+	OPTION_PATHS,
+	OPTION_COUNTS,
+	OPTION_COLOR,
+	OPTION_OUTPUT,
 	OPTION_FILES_FROM,
 	OPTION_NULL,
 	OPTION_GITIGNORE,
@@ -57,8 +66,15 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 		"report well-known examples and test keys",
 		"Those of the built-in rules, such as AWS's documentation key."},
 	[OPTION_FIXED] = {'F', "fixed-strings", NULL, "the patterns of -e are plain strings", NULL},
-	[OPTION_FORMAT] = {0, "format", "FORMAT", "text (default) or json, one object a line",
-		NULL},
+	[OPTION_FORMAT] = {REPORT_SPEC_FORMAT},
+	[OPTION_OFFSETS] = {REPORT_SPEC_OFFSETS},
+	[OPTION_REDACT] = {REPORT_SPEC_REDACT},
+	[OPTION_BASELINE] = {REPORT_SPEC_BASELINE},
+	[OPTION_NO_ALLOW] = {REPORT_SPEC_NO_ALLOW},
+	[OPTION_PATHS] = {REPORT_SPEC_PATHS},
+	[OPTION_COUNTS] = {REPORT_SPEC_COUNTS},
+	[OPTION_COLOR] = {REPORT_SPEC_COLOR},
+	[OPTION_OUTPUT] = {REPORT_SPEC_OUTPUT},
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
 		"One path a line. They come after PATHs. May be given several times."},
 	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
@@ -75,7 +91,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_PSI_TARGET] = {LIMITS_SPEC_PSI},
 	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
-	[OPTION_STATS] = {SCANNING_SPEC_STATS},
+	[OPTION_STATS] = {0, "stats", "[=FORMAT]", "counts and speed on stderr at the end",
+		"text, or json: one object."},
 	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
@@ -111,6 +128,16 @@ static bool append_text(const char ***list, uint32_t *count, const char *text)
 	grown[(*count)++] = text;
 	*list = grown;
 	return true;
+}
+
+static bool parse_stats(struct scan_options *options, const char *value)
+{
+	static const char *const words[] = {"text", "json", NULL};
+	int index = value == NULL ? 0 : options_choice("stats", value, words);
+
+	options->scanning.has_stats = true;
+	options->has_json_stats = index == 1;
+	return index >= 0;
 }
 
 static bool parse_rule_count(struct scan_patterns *patterns, const char *value)
@@ -157,8 +184,15 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_FILE_TIMEOUT:
 		return scanning_parse_file_timeout(&options->scanning, value);
 	case OPTION_FORMAT:
-		options->format = report_format_parse(value);
-		return options->format != NULL;
+	case OPTION_OFFSETS:
+	case OPTION_REDACT:
+	case OPTION_BASELINE:
+	case OPTION_NO_ALLOW:
+	case OPTION_PATHS:
+	case OPTION_COUNTS:
+	case OPTION_COLOR:
+	case OPTION_OUTPUT:
+		return report_options_parse(&options->report, scan_specs[option].name, value);
 	case OPTION_DIRECT:
 		return scanning_parse_direct(&options->scanning, value);
 	case OPTION_IO:
@@ -174,8 +208,7 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_TRACE:
 		return scanning_parse_trace(&options->scanning, value);
 	case OPTION_STATS:
-		options->scanning.has_stats = true;
-		return true;
+		return parse_stats(options, value);
 	case OPTION_PRINT_PATTERNS:
 		options->prints_patterns = true;
 		return true;
@@ -196,8 +229,11 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	return false;
 }
 
-static bool check_options(const struct scan_options *options)
+static bool check_options(struct scan_options *options)
 {
+	if (!report_options_check(&options->report)) {
+		return false;
+	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
 		report_line("-F is about the patterns of -e, and there is none");
 		return false;
@@ -218,6 +254,13 @@ static bool check_options(const struct scan_options *options)
 	return true;
 }
 
+static bool begin_output(const struct scan_options *options)
+{
+	const char *file = options->report.output_file;
+
+	return file == NULL || output_file_begin(file);
+}
+
 static int load_and_run(const struct scan_options *options)
 {
 	const struct matcher_ops *matcher = scan_rules_matcher(&options->patterns);
@@ -228,7 +271,7 @@ static int load_and_run(const struct scan_options *options)
 	if (is_loaded && options->prints_patterns) {
 		compile_limit_end();
 		status = scan_rules_print(&rules);
-	} else if (is_loaded) {
+	} else if (is_loaded && begin_output(options)) {
 		status = scan_run(options, matcher, &rules);
 	}
 	compile_limit_end();
@@ -255,7 +298,6 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
 	struct scan_options options = {
-		.format = &report_text,
 		.patterns.findings_max = FINDINGS_STANDARD,
 		.patterns.count_max = RULES_STANDARD,
 		.patterns.bytes_max = RULE_BYTES_STANDARD,
@@ -267,12 +309,14 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	if (!scanning_options_init(&options.scanning)) {
 		return EXIT_STATUS_TROUBLE;
 	}
+	report_options_init(&options.report);
 	parsed = parse(command, argc, argv, &options);
 	if (parsed == OPTIONS_HELP) {
 		status = EXIT_STATUS_CLEAN;
 	} else if (parsed == OPTIONS_END && throttle_prepare(&options.scanning)) {
 		status = load_and_run(&options);
 	}
+	report_options_fini(&options.report);
 	free(options.patterns.expressions);
 	free(options.patterns.files);
 	scanning_options_fini(&options.scanning);
@@ -288,8 +332,9 @@ const struct command scan_command = {
 		"and --rules instead. Directories are walked, everything in them is searched as "
 		"bytes. Patterns are PCRE as Hyperscan knows it; ^ and $ mean every line, . any "
 		"byte but newline.\n\n"
-		"A line is PATH:START-END: RULE: EXCERPT, byte offsets and the first bytes of "
-		"the finding. The lines of a file are in order; those of several files mix.\n\n"
+		"A line is PATH:LINE:COLUMN: RULE: EXCERPT, with columns in bytes from 1, and the "
+		"first bytes of the finding. The lines of a file are in order; those of several "
+		"files mix.\n\n"
 		"Exit status: 0 nothing found; 1 something found; 2 something could not be read, "
 		"or bad usage; 3 stopped early by a signal.",
 	.options = scan_specs,

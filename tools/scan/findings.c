@@ -438,6 +438,15 @@ static uint64_t find_watermark(const struct findings *findings, const struct fin
 	return watermark;
 }
 
+/* Whether the bytes after it have come, too. */
+static bool is_held_long(const struct findings *findings, const struct findings_file *file,
+	const struct finding *finding)
+{
+	return file->complete_to == UINT64_MAX ||
+		finding->end + findings->hold_bytes <= file->complete_to;
+}
+
+/* Leaves the others sorted. */
 static void show_decided(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg)
 {
@@ -445,7 +454,8 @@ static void show_decided(const struct findings *findings, struct findings_file *
 	size_t count = 0;
 
 	finding_list_sort(&file->held);
-	while (count < file->held.count && file->held.items[count].start < watermark) {
+	while (count < file->held.count && file->held.items[count].start < watermark &&
+		is_held_long(findings, file, &file->held.items[count])) {
 		count++;
 	}
 	if (count == 0) {
@@ -560,6 +570,19 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 	show_decided(findings, file, show, arg);
 	pthread_mutex_unlock(&file->lock);
 	return error;
+}
+
+uint64_t findings_settled_to(const struct findings *findings, struct findings_file *file)
+{
+	uint64_t settled_to;
+
+	pthread_mutex_lock(&file->lock);
+	settled_to = find_watermark(findings, file);
+	if (file->held.count > 0 && file->held.items[0].start < settled_to) {
+		settled_to = file->held.items[0].start;
+	}
+	pthread_mutex_unlock(&file->lock);
+	return settled_to;
 }
 
 void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg)

@@ -41,6 +41,11 @@ struct confirm_room; /* confirm.h */
 struct findings {
 	const struct rules *rules;
 	uint32_t widest; /* RULE_WIDTH_UNBOUNDED if any rule is */
+	/*
+	 * A finding is shown when windows up to so many bytes after its end
+	 * have come, or the file has ended.
+	 */
+	uint32_t hold_bytes;
 };
 
 /* State of a rule in a file. */
@@ -117,6 +122,9 @@ int findings_add(const struct findings *findings, struct findings_file *file,
  */
 int findings_finish(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg);
+
+/* No finding that starts before this will be shown any more. */
+uint64_t findings_settled_to(const struct findings *findings, struct findings_file *file);
 
 /* After that: each rule that has reached a limit, in their order. */
 void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg);

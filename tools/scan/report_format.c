@@ -6,8 +6,10 @@
 
 #include "tools/options.h"
 
+#include <stdio.h>
+
 enum {
-	/* Shows one byte of a finding for each four, and so many at most. */
+	/* Shows a byte of a finding for each four, and 4 at most. */
 	EXCERPT_SHARE = 4,
 	EXCERPT_MAX = 4,
 };
@@ -15,6 +17,9 @@ enum {
 static const struct report_format *const formats[] = {
 	&report_text,
 	&report_json,
+	&report_sarif,
+	&report_csv,
+	&report_gitlab,
 };
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
 
@@ -35,11 +40,31 @@ void report_shape_text_path(struct output_text *out, const char *path, size_t pa
 	output_text_escaped(out, path, path_bytes, true);
 }
 
+void report_limit_reason(
+	const char *id, const struct findings_limit *limit, char out_reason[REPORT_LIMIT_BYTES])
+{
+	if (limit->is_costly) {
+		snprintf(out_reason, REPORT_LIMIT_BYTES,
+			"rule %s: a match at byte %llu takes too many steps; the rule is not "
+			"searched for further in this file",
+			id, (unsigned long long)limit->searched_to);
+	} else if (limit->is_dense) {
+		snprintf(out_reason, REPORT_LIMIT_BYTES,
+			"rule %s: its matches are too dense to go on after byte %llu "
+			"(--max-findings-per-file=0 goes on)",
+			id, (unsigned long long)limit->searched_to);
+	} else {
+		snprintf(out_reason, REPORT_LIMIT_BYTES,
+			"rule %s: only the first %llu findings are shown (--max-findings-per-file)",
+			id, (unsigned long long)limit->count);
+	}
+}
+
 /*
  * By default, enough to recognise a secret, not to use it. The head of an
  * unbounded rule's finding is long gone when its end is found.
  */
-void report_excerpt(struct output_text *out, const struct report_finding *finding)
+static void append_standard(struct output_text *out, const struct report_finding *finding)
 {
 	uint64_t shown = (finding->end - finding->start) / EXCERPT_SHARE;
 
@@ -59,4 +84,25 @@ void report_excerpt(struct output_text *out, const struct report_finding *findin
 		}
 	}
 	output_text_string(out, "…");
+}
+
+void report_excerpt(struct output_text *out, const struct report_style *style,
+	const struct report_finding *finding)
+{
+	uint64_t length = finding->end - finding->start;
+	uint64_t hidden;
+	uint64_t shown;
+
+	if (style->redact_percent == REPORT_REDACT_STANDARD) {
+		append_standard(out, finding);
+		return;
+	}
+	hidden = length / 100 * (uint64_t)style->redact_percent +
+		(length % 100 * (uint64_t)style->redact_percent + 99) / 100;
+	shown = length - hidden;
+	shown = shown < finding->place.text_bytes ? shown : finding->place.text_bytes;
+	output_text_escaped(out, (const char *)finding->place.text, (size_t)shown, true);
+	if (shown < length) {
+		output_text_string(out, "…");
+	}
 }

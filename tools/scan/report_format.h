@@ -1,41 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The formats of findings: a table of functions each, in a file of its own. A
- * format appends to `out->lines` what is to be written.
+ * The formats of findings: a table of functions each, in a file of its own.
+ *
+ * A format appends to `out->lines` the bytes to write at once. Some formats are
+ * lines, and the lines of several files mix. The others are one document: their
+ * findings are separated, and notes about files wait for its end.
  */
 #ifndef PINION_TOOLS_SCAN_REPORT_FORMAT_H
 #define PINION_TOOLS_SCAN_REPORT_FORMAT_H
 
 #include "tools/output_text.h"
+#include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
 #include "tools/scan/rules.h"
 
 #include <pinion/scan.h>
+#include <time.h>
+
+enum {
+	REPORT_FINGERPRINT_CHARS = 32,
+	/* The most that is shown of a finding. */
+	REPORT_EXCERPT_MAX = 256,
+	/* --redact is not given. */
+	REPORT_REDACT_STANDARD = -1,
+};
+
+/* How findings are shown, as the command line asks. */
+struct report_style {
+	bool has_offsets; /* -b */
+	bool has_colors;
+	int redact_percent; /* of a finding that are hidden */
+};
+
+/* What a document says about its run. */
+struct report_run {
+	const struct rules *rules;
+	time_t start;
+	bool has_trouble;		 /* at the end */
+	const struct output_text *notes; /* about files, separated; at the end */
+};
 
 struct report_finding {
 	const struct rule *rule;
+	uint32_t rule_index;
 	uint64_t start;
 	uint64_t end;
-	const uint8_t *head; /* its first four bytes, zeros: not known */
+	const uint8_t *head;				/* its first four bytes, zeros: not known */
+	struct evidence_place place;			/* as far as it was asked for */
+	char fingerprint[REPORT_FINGERPRINT_CHARS + 1]; /* empty: not asked for */
 };
 
 struct report_out {
 	struct output_text *lines;
 	const struct output_text *path; /* of the file, as the format shapes it */
+	const struct report_style *style;
 };
 
 struct report_format {
-	const char *name; /* of --format */
+	const char *name; /* of --format; NULL: it has an option of its own */
+	struct evidence_needs needs;
+	bool is_document;
+	bool ends_files; /* one finding of a file is enough */
 	void (*shape_path)(struct output_text *out, const char *path, size_t path_bytes);
+	/* Any of these may be NULL. */
+	void (*begin)(struct output_text *out, const struct report_run *run);
 	void (*finding)(const struct report_out *out, const struct report_finding *finding);
-	/* NULL: the format has no such lines. */
 	void (*gap)(const struct report_out *out, const struct pinion_gap *gap);
 	void (*limit)(
 		const struct report_out *out, const char *id, const struct findings_limit *limit);
+	/* A file with that number of findings has ended. */
+	void (*file_end)(const struct report_out *out, uint64_t count);
+	void (*end)(struct output_text *out, const struct report_run *run);
 };
 
 extern const struct report_format report_text;
 extern const struct report_format report_json;
+extern const struct report_format report_sarif;
+extern const struct report_format report_csv;
+extern const struct report_format report_gitlab;
+extern const struct report_format report_paths;	 /* -l */
+extern const struct report_format report_counts; /* --count */
 
 /* The format of this name, or NULL after a message that lists them. */
 const struct report_format *report_format_parse(const char *name);
@@ -43,7 +87,14 @@ const struct report_format *report_format_parse(const char *name);
 /* Escaped as on stderr, so that both can be compared. */
 void report_shape_text_path(struct output_text *out, const char *path, size_t path_bytes);
 
+enum { REPORT_LIMIT_BYTES = 320 };
+
+/* Words for a rule that has reached a limit in a file. */
+void report_limit_reason(
+	const char *id, const struct findings_limit *limit, char out_reason[REPORT_LIMIT_BYTES]);
+
 /* The part of a finding that may be shown, escaped, with `…` for the rest. */
-void report_excerpt(struct output_text *out, const struct report_finding *finding);
+void report_excerpt(struct output_text *out, const struct report_style *style,
+	const struct report_finding *finding);
 
 #endif

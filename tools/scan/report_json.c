@@ -24,6 +24,19 @@ static void append_head(const struct report_out *out, const char *id)
 	output_text_append(out->lines, out->path->bytes, out->path->length);
 }
 
+/* The whole member is left out where nothing is known. */
+static void append_place(struct output_text *lines, const struct evidence_place *place)
+{
+	if (place->line != 0) {
+		append_number(lines, "line", place->line);
+		append_number(lines, "column", place->column);
+	}
+	if (place->end_line != 0) {
+		append_number(lines, "end_line", place->end_line);
+		append_number(lines, "end_column", place->end_column);
+	}
+}
+
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
@@ -31,6 +44,19 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	append_head(out, finding->rule->id);
 	append_number(lines, "start", finding->start);
 	append_number(lines, "end", finding->end);
+	append_place(lines, &finding->place);
+	output_text_string(lines, ",\"fingerprint\":\"");
+	output_text_string(lines, finding->fingerprint);
+	output_text_string(lines, "\"");
+	if (out->style->redact_percent != REPORT_REDACT_STANDARD) {
+		struct output_text excerpt = {0};
+
+		report_excerpt(&excerpt, out->style, finding);
+		output_text_string(lines, ",\"match\":");
+		output_text_json(lines, excerpt.bytes, excerpt.length);
+		lines->failed = lines->failed || excerpt.failed;
+		output_text_free(&excerpt);
+	}
 	output_text_string(lines, "}\n");
 }
 
@@ -60,6 +86,7 @@ static void append_limit(
 
 const struct report_format report_json = {
 	.name = "json",
+	.needs = {.lines = true, .digests = true},
 	.shape_path = output_text_json,
 	.finding = append_finding,
 	.gap = append_gap,

@@ -1,27 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text: PATH:START-END: RULE: EXCERPT.
+ * Text: PATH:LINE:COLUMN: RULE: EXCERPT, as editors take it; with -b
+ * PATH:START-END: RULE: EXCERPT. Nothing in it is raw but colours.
  */
 #include "tools/scan/report_format.h"
+
+#define COLOR_PATH "\033[35m"
+#define COLOR_PLACE "\033[32m"
+#define COLOR_RULE "\033[1;31m"
+#define COLOR_END "\033[0m"
+
+static void begin_color(const struct report_out *out, const char *color)
+{
+	if (out->style->has_colors) {
+		output_text_string(out->lines, color);
+	}
+}
+
+static void end_color(const struct report_out *out)
+{
+	begin_color(out, COLOR_END);
+}
+
+static void append_numbers(
+	struct output_text *lines, uint64_t first, const char *between, uint64_t second)
+{
+	output_text_decimal(lines, first);
+	output_text_string(lines, between);
+	output_text_decimal(lines, second);
+}
+
+/* Without a line of its start, that of its end; 0:0: neither is known. */
+static void append_place(const struct report_out *out, const struct report_finding *finding)
+{
+	const struct evidence_place *place = &finding->place;
+
+	if (out->style->has_offsets) {
+		append_numbers(out->lines, finding->start, "-", finding->end);
+	} else if (place->line != 0) {
+		append_numbers(out->lines, place->line, ":", place->column);
+	} else {
+		append_numbers(out->lines, place->end_line, ":", place->end_column);
+	}
+}
 
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
 
+	begin_color(out, COLOR_PATH);
 	output_text_append(lines, out->path->bytes, out->path->length);
+	end_color(out);
 	output_text_append(lines, ":", 1);
-	output_text_decimal(lines, finding->start);
-	output_text_append(lines, "-", 1);
-	output_text_decimal(lines, finding->end);
+	begin_color(out, COLOR_PLACE);
+	append_place(out, finding);
+	end_color(out);
 	output_text_append(lines, ": ", 2);
+	begin_color(out, COLOR_RULE);
 	output_text_string(lines, finding->rule->id);
+	end_color(out);
 	output_text_append(lines, ": ", 2);
-	report_excerpt(lines, finding);
+	report_excerpt(lines, out->style, finding);
 	output_text_append(lines, "\n", 1);
 }
 
 const struct report_format report_text = {
 	.name = "text",
+	.needs = {.lines = true},
 	.shape_path = report_shape_text_path,
 	.finding = append_finding,
 };

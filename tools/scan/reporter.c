@@ -5,9 +5,29 @@
  */
 #include "tools/scan/reporter.h"
 
+#include "tools/output.h"
 #include "tools/report.h"
 
-#include <stdio.h>
+/* Of a document's notes, which wait for its end. */
+enum { NOTES_BYTES_MAX = 16 << 20 };
+
+void reporter_init(struct reporter *reporter, const struct report_options *options,
+	const struct rules *rules, uint32_t first_allowable)
+{
+	*reporter = (struct reporter){
+		.options = options,
+		.rules = rules,
+		.first_allowable = first_allowable,
+		.run = {.rules = rules, .start = time(NULL), .notes = &reporter->notes},
+	};
+	pthread_mutex_init(&reporter->lock, NULL);
+}
+
+void reporter_fini(struct reporter *reporter)
+{
+	output_text_free(&reporter->notes);
+	pthread_mutex_destroy(&reporter->lock);
+}
 
 void reporter_worker_fini(struct reporter_worker *worker)
 {
@@ -15,78 +35,218 @@ void reporter_worker_fini(struct reporter_worker *worker)
 	output_text_free(&worker->path);
 }
 
-static struct report_out begin(const struct reporter *reporter, struct reporter_worker *worker,
+struct evidence_needs reporter_needs(const struct reporter *reporter)
+{
+	const struct report_options *options = reporter->options;
+	struct evidence_needs needs = options->format->needs;
+
+	if (options->format == &report_text && options->style.has_offsets) {
+		needs.lines = false;
+	}
+	needs.digests = needs.digests || options->has_baseline;
+	needs.allows =
+		!options->heeds_nothing && reporter->rules->count > reporter->first_allowable;
+	if (options->style.redact_percent != REPORT_REDACT_STANDARD) {
+		needs.text_bytes = REPORT_EXCERPT_MAX;
+	}
+	return needs;
+}
+
+static struct report_out begin(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file)
 {
 	worker->lines.length = 0;
 	worker->path.length = 0;
-	reporter->format->shape_path(&worker->path, file->path, file->path_bytes);
+	reporter->options->format->shape_path(&worker->path, file->path, file->path_bytes);
 	worker->lines.failed = worker->lines.failed || worker->path.failed;
-	return (struct report_out){.lines = &worker->lines, .path = &worker->path};
+	return (struct report_out){
+		.lines = &worker->lines,
+		.path = &worker->path,
+		.style = &reporter->options->style,
+	};
 }
 
-void reporter_findings(const struct reporter *reporter, struct reporter_worker *worker,
+/* Whether the finding is to be shown. */
+static bool complete_finding(struct reporter *reporter, struct reporter_worker *worker,
+	const struct pinion_scan_file *file, struct report_finding *finding)
+{
+	const struct report_options *options = reporter->options;
+	struct fingerprint print;
+
+	if (finding->place.is_allowed && finding->rule_index >= reporter->first_allowable) {
+		worker->allowed_count++;
+		return false;
+	}
+	if (!options->format->needs.digests && !options->has_baseline) {
+		return true;
+	}
+	fingerprint_make(finding->rule->id, file->path, file->path_bytes,
+		finding->end - finding->start, &finding->place, &print);
+	fingerprint_write(&print, finding->fingerprint);
+	if (options->has_baseline && baseline_has(&options->baseline, &print)) {
+		worker->known_count++;
+		return false;
+	}
+	return true;
+}
+
+size_t reporter_findings(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct finding *findings, size_t count)
 {
+	const struct report_format *format = reporter->options->format;
+	struct search_file *searched = file->user;
+	struct evidence_needs needs = reporter_needs(reporter);
 	struct report_out out = begin(reporter, worker, file);
+	size_t shown = 0;
 
-	worker->finding_count += count;
 	for (size_t i = 0; i < count; i++) {
 		struct report_finding finding = {
 			.rule = &reporter->rules->items[findings[i].rule],
+			.rule_index = findings[i].rule,
 			.start = findings[i].start,
 			.end = findings[i].end,
 			.head = findings[i].head,
 		};
 
-		reporter->format->finding(&out, &finding);
+		if (evidence_needed(&needs)) {
+			evidence_find(
+				&searched->evidence, reporter->rules, &findings[i], &finding.place);
+		}
+		if (!complete_finding(reporter, worker, file, &finding)) {
+			continue;
+		}
+		shown++;
+		if (format->finding != NULL) {
+			format->finding(&out, &finding);
+		}
 	}
+	worker->finding_count += shown;
+	return shown;
 }
 
-void reporter_gaps(const struct reporter *reporter, struct reporter_worker *worker,
+/* What a document has at its end. */
+static void keep_notes(struct reporter *reporter, struct reporter_worker *worker)
+{
+	if (!reporter->options->format->is_document || worker->lines.length == 0) {
+		return;
+	}
+	pthread_mutex_lock(&reporter->lock);
+	if (reporter->notes.length + worker->lines.length > NOTES_BYTES_MAX) {
+		reporter->lost_notes++;
+	} else {
+		output_text_append(&reporter->notes, worker->lines.bytes, worker->lines.length);
+	}
+	pthread_mutex_unlock(&reporter->lock);
+	worker->lines.length = 0;
+}
+
+void reporter_gaps(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct pinion_gap *gaps, size_t count)
 {
+	const struct report_format *format = reporter->options->format;
 	struct report_out out = begin(reporter, worker, file);
 
 	for (size_t i = 0; i < count; i++) {
 		report_gap(file->path, &gaps[i]);
-		if (reporter->format->gap != NULL) {
-			reporter->format->gap(&out, &gaps[i]);
+		if (format->gap != NULL) {
+			format->gap(&out, &gaps[i]);
 		}
 	}
+	keep_notes(reporter, worker);
 }
 
-/* A line for people, whatever the format is. */
-static void report_limit(const char *path, const char *id, const struct findings_limit *limit)
-{
-	char reason[320];
-
-	if (limit->is_costly) {
-		snprintf(reason, sizeof(reason),
-			"rule %s: a match at byte %llu takes too many steps; the rule is not "
-			"searched for further in this file",
-			id, (unsigned long long)limit->searched_to);
-	} else if (limit->is_dense) {
-		snprintf(reason, sizeof(reason),
-			"rule %s: its matches are too dense to go on after byte %llu "
-			"(--max-findings-per-file=0 goes on)",
-			id, (unsigned long long)limit->searched_to);
-	} else {
-		snprintf(reason, sizeof(reason),
-			"rule %s: only the first %llu findings are shown (--max-findings-per-file)",
-			id, (unsigned long long)limit->count);
-	}
-	report_path(path, reason);
-}
-
-void reporter_limit(const struct reporter *reporter, struct reporter_worker *worker,
+void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct findings_limit *limit)
 {
+	const struct report_format *format = reporter->options->format;
 	const char *id = reporter->rules->items[limit->rule].id;
+	char reason[REPORT_LIMIT_BYTES];
 	struct report_out out = begin(reporter, worker, file);
 
-	report_limit(file->path, id, limit);
-	if (reporter->format->limit != NULL) {
-		reporter->format->limit(&out, id, limit);
+	/* A line for people, whatever the format is. */
+	report_limit_reason(id, limit, reason);
+	report_path(file->path, reason);
+	if (format->limit != NULL) {
+		format->limit(&out, id, limit);
 	}
+	keep_notes(reporter, worker);
+}
+
+void reporter_file_end(struct reporter *reporter, struct reporter_worker *worker,
+	const struct pinion_scan_file *file, uint64_t shown_count)
+{
+	const struct report_format *format = reporter->options->format;
+
+	worker->lines.length = 0;
+	if (format->file_end != NULL && shown_count > 0) {
+		struct report_out out = begin(reporter, worker, file);
+
+		format->file_end(&out, shown_count);
+	}
+}
+
+/* The lock is held. */
+static bool write_begin(struct reporter *reporter)
+{
+	struct output_text text = {0};
+	bool is_written;
+
+	if (reporter->has_begun || reporter->options->format->begin == NULL) {
+		return true;
+	}
+	reporter->has_begun = true;
+	reporter->options->format->begin(&text, &reporter->run);
+	is_written = !text.failed && output_write(text.bytes, text.length);
+	output_text_free(&text);
+	return is_written;
+}
+
+bool reporter_write(struct reporter *reporter, struct reporter_worker *worker)
+{
+	const struct report_format *format = reporter->options->format;
+	const char *bytes = worker->lines.bytes;
+	size_t length = worker->lines.length;
+	bool is_written;
+
+	if (length == 0) {
+		return true;
+	}
+	if (format->begin == NULL) {
+		return reporter->options->style.has_colors ? output_write_escaped(bytes, length)
+							   : output_write(bytes, length);
+	}
+	pthread_mutex_lock(&reporter->lock);
+	is_written = write_begin(reporter);
+	/* Findings of a document begin with a comma, but for its first. */
+	if (format->is_document && !reporter->has_findings) {
+		bytes++;
+		length--;
+	}
+	reporter->has_findings = true;
+	is_written = is_written && output_write(bytes, length);
+	pthread_mutex_unlock(&reporter->lock);
+	return is_written;
+}
+
+bool reporter_end(struct reporter *reporter, bool has_trouble)
+{
+	const struct report_format *format = reporter->options->format;
+	struct output_text text = {0};
+	bool is_written;
+
+	pthread_mutex_lock(&reporter->lock);
+	is_written = write_begin(reporter);
+	if (reporter->lost_notes > 0) {
+		report_line("%llu lines about files are not in the document: it has no room",
+			(unsigned long long)reporter->lost_notes);
+	}
+	reporter->run.has_trouble = has_trouble;
+	if (format->end != NULL) {
+		format->end(&text, &reporter->run);
+	}
+	is_written = is_written && !text.failed && !reporter->notes.failed &&
+		output_write(text.bytes, text.length);
+	pthread_mutex_unlock(&reporter->lock);
+	output_text_free(&text);
+	return is_written;
 }

@@ -13,12 +13,14 @@
 #include "tools/meanwhile.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/reporter.h"
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
+#include "tools/scan/tally.h"
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
@@ -49,6 +51,7 @@ enum {
 struct scan_worker {
 	struct search_worker search;
 	struct reporter_worker reporter;
+	struct tally tally;
 	uint64_t hole_bytes; /* searched of the hole that is being searched */
 	uint64_t part_bytes; /* of holes that were not searched to their ends */
 	bool has_trouble;
@@ -141,7 +144,8 @@ static void write_lines(struct show *show)
 		lines->failed = false;
 		worker->reporter.path.failed = false;
 	} else if (lines->length > 0 &&
-		(!is_library_sound(show->job) || !output_write(lines->bytes, lines->length))) {
+		(!is_library_sound(show->job) ||
+			!reporter_write(&show->job->reporter, &worker->reporter))) {
 		/* Its findings cannot be trusted, or are not read. */
 		pinion_scan_cancel(show->job->scan);
 	}
@@ -150,10 +154,12 @@ static void write_lines(struct show *show)
 static void show_findings(void *arg, const struct finding *findings, size_t count)
 {
 	struct show *show = arg;
-
-	progress_add(show->job->runtime, &(struct progress){.findings = count});
-	reporter_findings(
+	struct search_file *searched = show->file->user;
+	size_t shown = reporter_findings(
 		&show->job->reporter, &show->worker->reporter, show->file, findings, count);
+
+	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
+	progress_add(show->job->runtime, &(struct progress){.findings = shown});
 	write_lines(show);
 }
 
@@ -199,6 +205,12 @@ static int on_open(void *arg, struct pinion_scan_file *file)
 	return error;
 }
 
+static bool has_enough(const struct scan_job *job, struct search_file *searched)
+{
+	return job->options->report.format->ends_files &&
+		__atomic_load_n(&searched->shown_count, __ATOMIC_RELAXED) > 0;
+}
+
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
 	struct scan_job *job = arg;
@@ -217,16 +229,19 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 		/* The scan counts holes only whole. */
 		show.worker->part_bytes += show.worker->hole_bytes;
 	}
-	return rc;
+	return rc == 0 && has_enough(job, file->user) ? PINION_SCAN_ENOUGH : rc;
 }
 
 static int on_close(void *arg, struct pinion_scan_file *file, int error)
 {
 	struct scan_job *job = arg;
 	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
+	struct search_file *searched = file->user;
 	int close_error = search_close(
-		&job->search, &show.worker->search, file->user, show_findings, &notes, &show);
+		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
 
+	reporter_file_end(&job->reporter, &show.worker->reporter, file, searched->shown_count);
+	write_lines(&show);
 	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;
 }
@@ -249,6 +264,7 @@ static void on_report(
 
 	const struct search_file *searched = file->user;
 
+	tally_add(&worker->tally, file, outcome, error);
 	if (scanning_is_trouble(outcome, error)) {
 		if (searched != NULL && searched->is_late) {
 			report_hole_timeout(file, searched->late_offset);
@@ -319,8 +335,11 @@ static int create_runtime(void *arg)
 {
 	struct scan_job *job = arg;
 	struct pinion_config config = job->options->scanning.runtime;
+	struct evidence_needs needs = reporter_needs(&job->reporter);
+	uint32_t overlap_bytes =
+		evidence_overlap_bytes(&needs, engine_overlap_bytes(job->reporter.rules));
 
-	size_buffers(job->options, engine_overlap_bytes(job->reporter.rules), &config);
+	size_buffers(job->options, overlap_bytes, &config);
 	scanning_fit_buffers(
 		&job->options->scanning, job->options->paths, job->options->path_count, &config);
 	return pinion_runtime_create(&config, &job->runtime);
@@ -401,9 +420,11 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 static int start(struct scan_job *job)
 {
 	struct engine_needs needs = engine_needs(job->search.engine);
+	struct evidence_needs evidence = reporter_needs(&job->reporter);
 	struct pinion_scan_config scan_config = job->options->scanning.scan;
 	int error = 0;
 
+	search_ask(&job->search, &evidence);
 	job->search.hole_ns_max = scan_config.file_timeout_ns;
 	job->search.is_stopped = signals_interrupted;
 	job->search.note_hole = note_hole;
@@ -416,7 +437,7 @@ static int start(struct scan_job *job)
 		error = search_worker_init(&job->workers[i].search, &job->search);
 	}
 	scan_config.order = needs.in_order ? PINION_SCAN_IN_ORDER : PINION_SCAN_PARALLEL;
-	scan_config.overlap_bytes = needs.overlap_bytes;
+	scan_config.overlap_bytes = job->search.evidence.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;
 	scan_config.report_holes = needs.report_holes;
 	scan_config.report_gaps = 1;
@@ -465,66 +486,95 @@ static void stop(struct scan_job *job)
 		reporter_worker_fini(&worker->reporter);
 	}
 	free(job->workers);
+	reporter_fini(&job->reporter);
 	search_fini(&job->search);
 }
 
-/* Adds up what the workers have counted. */
-static uint64_t count_findings(struct scan_job *job)
-{
-	uint64_t count = 0;
+/* What the workers have counted, together. */
+struct sums {
+	struct tally tally;
+	struct tally_extra extra;
+};
 
+static void add_up(struct scan_job *job, struct sums *out_sums)
+{
+	*out_sums = (struct sums){.extra.seconds = 0};
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
-		count += job->workers[i].reporter.finding_count;
-		job->totals.read_bytes += job->workers[i].part_bytes;
-		job->totals.hole_bytes += job->workers[i].part_bytes;
-		job->has_trouble = job->has_trouble || job->workers[i].has_trouble;
+		const struct scan_worker *worker = &job->workers[i];
+
+		tally_sum(&out_sums->tally, &worker->tally);
+		out_sums->extra.findings += worker->reporter.finding_count;
+		out_sums->extra.known += worker->reporter.known_count;
+		out_sums->extra.allowed += worker->reporter.allowed_count;
+		job->totals.read_bytes += worker->part_bytes;
+		job->totals.hole_bytes += worker->part_bytes;
+		job->has_trouble = job->has_trouble || worker->has_trouble;
 	}
-	return count;
 }
 
-static void report_end(const struct scan_job *job, uint64_t finding_count, double seconds)
+static void report_stats(const struct scan_job *job, const struct sums *sums)
+{
+	char first[48];
+
+	snprintf(
+		first, sizeof(first), "findings: %llu; ", (unsigned long long)sums->extra.findings);
+	scanning_report_speed(first, &job->totals, sums->extra.seconds);
+	if (sums->extra.known > 0 || sums->extra.allowed > 0) {
+		report_note("not shown: %llu of the baseline, %llu allowed on their lines",
+			(unsigned long long)sums->extra.known,
+			(unsigned long long)sums->extra.allowed);
+	}
+	throttle_report();
+}
+
+static void report_end(const struct scan_job *job, const struct sums *sums)
 {
 	bool is_stopped = signals_interrupted();
+	bool has_stats = job->options->scanning.has_stats;
+	bool has_json = job->options->has_json_stats;
 
 	if (is_stopped) {
 		report_line("stopped early by a signal");
 	}
-	if (job->options->scanning.has_stats || job->totals.cancelled > 0 ||
+	if ((has_stats && !has_json) || job->totals.cancelled > 0 ||
 		(job->totals.seen > 0 && job->has_trouble)) {
 		report_totals(&job->totals);
 	}
-	if (job->options->scanning.has_stats) {
-		char first[48];
+	if (has_json) {
+		struct output_text text = {0};
 
-		snprintf(first, sizeof(first), "findings: %llu; ",
-			(unsigned long long)finding_count);
-		scanning_report_speed(first, &job->totals, seconds);
-		throttle_report();
+		tally_write(&sums->tally, &job->totals, &sums->extra, &text);
+		report_raw(&text);
+	} else if (has_stats) {
+		report_stats(job, sums);
 	}
 }
 
 static int end(struct scan_job *job, double seconds)
 {
-	uint64_t finding_count = count_findings(job);
-	bool is_written = output_finish();
+	bool is_stopped = signals_interrupted();
+	bool is_sound = is_library_sound(job);
+	struct sums sums;
+	bool is_written;
 
+	add_up(job, &sums);
+	sums.extra.seconds = seconds;
+	is_written = is_sound && reporter_end(&job->reporter, job->has_trouble || is_stopped);
+	is_written = output_finish() && is_written;
+	is_written &= output_file_end(is_written && !is_stopped);
 	is_written &= scanning_save_trace(&job->options->scanning, job->runtime);
-	if (!is_library_sound(job)) {
+	if (!is_sound) {
 		report_line("%s", job->test.reason);
 		return EXIT_STATUS_TROUBLE;
 	}
-	report_end(job, finding_count, seconds);
-	return scanning_exit_status(job->has_trouble || !is_written, finding_count > 0);
+	report_end(job, &sums);
+	return scanning_exit_status(job->has_trouble || !is_written, sums.extra.findings > 0);
 }
 
 int scan_run(const struct scan_options *options, const struct matcher_ops *matcher,
 	const struct rules *rules)
 {
-	struct scan_job job = {
-		.options = options,
-		.reporter = {.format = options->format, .rules = rules},
-		.test.lock = PTHREAD_MUTEX_INITIALIZER,
-	};
+	struct scan_job job = {.options = options, .test.lock = PTHREAD_MUTEX_INITIALIZER};
 	int status = EXIT_STATUS_TROUBLE;
 
 	/*
@@ -532,6 +582,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	 * other.
 	 */
 	signals_hold();
+	reporter_init(&job.reporter, &options->report, rules, options->patterns.expression_count);
 	if (prepare(&job, matcher)) {
 		int error = start(&job);
 
@@ -548,6 +599,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	}
 	throttle_end();
 	stop(&job);
+	(void)output_file_end(false);
 	signals_release();
 	return status;
 }

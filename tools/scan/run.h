@@ -7,14 +7,15 @@
 
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
-#include "tools/scan/report_format.h"
+#include "tools/scan/report_options.h"
 #include "tools/scanning.h"
 
 #include <stdbool.h>
 
 struct scan_options {
 	struct scan_patterns patterns;
-	const struct report_format *format;
+	struct report_options report;
+	bool has_json_stats; /* --stats=json */
 	bool prints_patterns;
 	char *const *paths;
 	int path_count;

@@ -17,6 +17,19 @@ int search_init(struct search *search, const struct matcher_ops *matcher, const 
 	return engine_create(matcher, rules, &search->engine, out_trouble);
 }
 
+void search_ask(struct search *search, const struct evidence_needs *needs)
+{
+	struct engine_needs engine = engine_needs(search->engine);
+
+	search->evidence = (struct evidence_source){
+		.needs = *needs,
+		.rules = search->findings.rules,
+		.overlap_bytes = evidence_overlap_bytes(needs, engine.overlap_bytes),
+		.in_order = engine.in_order,
+	};
+	search->findings.hold_bytes = needs->allows ? EVIDENCE_REACH + EVIDENCE_OVERLAP : 0;
+}
+
 void search_fini(struct search *search)
 {
 	engine_destroy(search->engine);
@@ -40,6 +53,7 @@ int search_open(const struct search *search, struct search_file *file)
 	int error;
 
 	findings_file_init(&file->findings);
+	evidence_init(&file->evidence);
 	gaps_init(&file->gaps);
 	error = engine_file_open(search->engine, &file->engine);
 	file->engine.over = &file->findings.over;
@@ -59,6 +73,31 @@ static void mark_examples(
 			candidate->end <= base + window->length_bytes &&
 			examples_include(rule->id, window->bytes + (candidate->start - base),
 				(size_t)(candidate->end - candidate->start));
+	}
+}
+
+/*
+ * Before the window's candidates are handed on. The only window of a file
+ * leaves nothing where there is no candidate.
+ */
+static int keep_evidence(const struct search *search, struct search_file *file,
+	const struct pinion_window *window, const struct candidates *found)
+{
+	bool is_only = window->index == 0 && window->is_last;
+
+	if (!evidence_needed(&search->evidence.needs) || (is_only && found->count == 0)) {
+		return 0;
+	}
+	return evidence_add(&search->evidence, &file->evidence, window, found);
+}
+
+/* After the window's findings were shown. */
+static void drop_evidence(
+	const struct search *search, struct search_file *file, const struct pinion_window *window)
+{
+	if (evidence_needed(&search->evidence.needs) && !window->is_last) {
+		evidence_forget(
+			&file->evidence, findings_settled_to(&search->findings, &file->findings));
 	}
 }
 
@@ -116,6 +155,11 @@ static int search_hole(const struct search *search, struct search_worker *worker
 			worker->engine, &file->engine, window, &done, &yield->found);
 		yield->complete_to = engine_complete_to(search->engine, window, done);
 		part.is_last = window->is_last && done == window->length_bytes;
+		part.base_offset_bytes = window->base_offset_bytes + done_before;
+		part.length_bytes = (size_t)(done - done_before);
+		if (error == 0) {
+			error = keep_evidence(search, file, &part, &yield->found);
+		}
 		if (error == 0) {
 			error = findings_add(
 				&search->findings, &file->findings, &part, yield, show, arg);
@@ -198,10 +242,16 @@ static int search_bytes(const struct search *search, struct search_worker *worke
 		return error;
 	}
 	mark_examples(search->findings.rules, window, &worker->yield.found);
+	error = keep_evidence(search, file, window, &worker->yield.found);
+	if (error != 0) {
+		return error;
+	}
 	counted.index += file->extra_windows;
 	note_hole(search, window, window->length_bytes, arg);
-	return findings_add(
+	error = findings_add(
 		&search->findings, &file->findings, &counted, &worker->yield, show, arg);
+	drop_evidence(search, file, window);
+	return error;
 }
 
 int search_window(const struct search *search, struct search_worker *worker,
@@ -233,6 +283,7 @@ int search_close(const struct search *search, struct search_worker *worker,
 		findings_limits(&file->findings, notes->limit, arg);
 	}
 	findings_file_fini(&file->findings);
+	evidence_fini(&file->evidence);
 	gaps_join(&file->gaps);
 	file->has_gaps = file->gaps.count > 0;
 	if (file->has_gaps && notes->gaps != NULL) {

@@ -8,12 +8,15 @@
 
 #include "tools/gaps.h"
 #include "tools/scan/engine.h"
+#include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
 
 /* Shared by all workers. Zero-initialise. */
 struct search {
 	struct engine *engine;
 	struct findings findings;
+	/* What files leave for the output; search_ask() sets it. */
+	struct evidence_source evidence;
 	/* Set after search_init(): the limit on the search of holes. */
 	uint64_t hole_ns_max;	  /* of all holes of a file; 0: no limit */
 	bool (*is_stopped)(void); /* NULL: nothing but that */
@@ -34,6 +37,7 @@ struct search_worker {
 struct search_file {
 	struct engine_file engine;
 	struct findings_file findings;
+	struct evidence evidence;
 	struct gaps gaps;
 	bool has_gaps; /* after the close, which has reported them */
 	/* Number of windows that a hole was searched as, less one. */
@@ -43,6 +47,7 @@ struct search_file {
 	uint64_t zeros_since_ns; /* [W:any R:any] nothing else came since; 0: it did */
 	bool is_late;		 /* [W:any R:any] its holes took too long, at late_offset */
 	uint64_t late_offset;	 /* an estimate of the end of the searched part */
+	uint64_t shown_count;	 /* [W:lock of the findings R:any] findings in the output */
 };
 
 /* Reports on a file at its close, after its findings; each may be NULL. */
@@ -56,6 +61,11 @@ struct search_notes {
 /* Errors: those of engine_create(). */
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
 	struct matcher_trouble *out_trouble);
+/*
+ * What findings are to be shown with; after search_init(), before the first
+ * file.
+ */
+void search_ask(struct search *search, const struct evidence_needs *needs);
 /* After all its workers. */
 void search_fini(struct search *search);
 

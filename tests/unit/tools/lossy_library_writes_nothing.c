@@ -67,7 +67,7 @@ int main(void)
 	scratch_enter("lossy_library_writes_nothing");
 	scratch_file(with, "a needle7 here");
 	scratch_file(without, "nothing here");
-	check(with, false, 1, "with:2-9: e1: n…\n");
+	check(with, false, 1, "with:1:3: e1: n…\n");
 	check(without, false, 0, "");
 	check(with, true, 2, "");
 	check(without, true, 2, "");

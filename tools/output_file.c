@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file has no name while it is written, where its file system can do that;
+ * else it is beside its place. A device or a pipe is written as it is.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "tools/output_file.h"
+
+#include "tools/output.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MODE = 0666 };
+
+static struct {
+	int fd;
+	char *path;  /* of the file itself, past links */
+	char *draft; /* its name until it is whole */
+	char *folder;
+	bool has_name; /* that of the draft */
+	bool is_special;
+} file = {.fd = -1};
+
+/* Where a link leads to: that is replaced, not the link. */
+static char *resolve(const char *path)
+{
+	char *whole = realpath(path, NULL);
+
+	return whole != NULL ? whole : strdup(path);
+}
+
+static bool set_names(const char *path)
+{
+	size_t bytes;
+	char *copy;
+
+	file.path = resolve(path);
+	if (file.path == NULL) {
+		return false;
+	}
+	copy = strdup(file.path);
+	bytes = strlen(file.path) + 32;
+	file.draft = malloc(bytes);
+	if (copy != NULL) {
+		file.folder = strdup(dirname(copy));
+	}
+	free(copy);
+	if (file.draft == NULL || file.folder == NULL) {
+		return false;
+	}
+	snprintf(file.draft, bytes, "%s.%d.part", file.path, (int)getpid());
+	return true;
+}
+
+static int open_draft(void)
+{
+	int fd = open(file.folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, MODE);
+
+	if (fd >= 0) {
+		return fd;
+	}
+	fd = open(file.draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
+	file.has_name = fd >= 0;
+	return fd;
+}
+
+/* Sets errno. */
+static int open_file(void)
+{
+	struct stat status;
+	bool exists = stat(file.path, &status) == 0;
+	int fd;
+
+	if (exists && S_ISDIR(status.st_mode)) {
+		errno = EISDIR;
+		return -1;
+	}
+	if (exists && !S_ISREG(status.st_mode)) {
+		file.is_special = true;
+		return open(file.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	fd = open_draft();
+	if (fd >= 0 && exists) {
+		/* One whom it belongs to may read it as before. */
+		(void)fchmod(fd, status.st_mode & 07777);
+	}
+	return fd;
+}
+
+static void forget(void)
+{
+	free(file.path);
+	free(file.draft);
+	free(file.folder);
+	memset(&file, 0, sizeof(file));
+	file.fd = -1;
+}
+
+bool output_file_begin(const char *path)
+{
+	int error = ENOMEM;
+
+	if (set_names(path)) {
+		file.fd = open_file();
+		error = file.fd < 0 ? errno : 0;
+	}
+	if (error != 0) {
+		report_path(path, error == EISDIR ? "is a directory" : report_reason(error));
+		forget();
+		return false;
+	}
+	output_redirect(file.fd, path);
+	return true;
+}
+
+static int give_draft_its_name(void)
+{
+	char self[64];
+
+	if (file.has_name) {
+		return 0;
+	}
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file.fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, file.draft, AT_SYMLINK_FOLLOW) != 0) {
+		return -errno;
+	}
+	file.has_name = true;
+	return 0;
+}
+
+static void sync_folder(void)
+{
+	int fd = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)fsync(fd);
+		close(fd);
+	}
+}
+
+static int keep(void)
+{
+	int error = fsync(file.fd) != 0 ? -errno : give_draft_its_name();
+
+	if (error == 0 && rename(file.draft, file.path) != 0) {
+		error = -errno;
+	}
+	if (error == 0) {
+		file.has_name = false;
+		sync_folder();
+	}
+	return error;
+}
+
+bool output_file_end(bool is_kept)
+{
+	int error = 0;
+
+	if (file.fd < 0) {
+		return true;
+	}
+	if (is_kept && !file.is_special) {
+		error = keep();
+	}
+	if (file.has_name) {
+		(void)unlink(file.draft);
+	}
+	if (close(file.fd) != 0 && error == 0 && is_kept) {
+		error = -errno;
+	}
+	if (error != 0) {
+		report_path(file.path, report_reason(error));
+	}
+	forget();
+	return error == 0;
+}

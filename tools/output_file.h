@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --output: standard output's place is taken by a file that has its name only
+ * once it is whole. A command that is stopped or killed leaves an older file of
+ * that name as it was.
+ */
+#ifndef PINION_TOOLS_OUTPUT_FILE_H
+#define PINION_TOOLS_OUTPUT_FILE_H
+
+#include <stdbool.h>
+
+/* From now on output goes there. False: reported. */
+bool output_file_begin(const char *path);
+
+/*
+ * After output_finish(): gives the file its name and makes sure that it is on
+ * the disk, or, where it is not to be kept, drops it. Without a begin it does
+ * nothing. False: reported.
+ */
+bool output_file_end(bool is_kept);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CSV: a record for each finding, on one line, after a line of names. Hidden
+ * characters are escaped as in text.
+ *
+ * Source: RFC 4180, but for the ends of lines.
+ */
+#include "tools/scan/report_format.h"
+
+#include <string.h>
+
+/* Quoted where it has to be. */
+static void append_field(struct output_text *out, const char *bytes, size_t length)
+{
+	bool is_quoted = length > 0 &&
+		(memchr(bytes, ',', length) != NULL || memchr(bytes, '"', length) != NULL);
+
+	output_text_string(out, is_quoted ? "\"" : "");
+	for (size_t i = 0; i < length; i++) {
+		output_text_append(out, bytes + i, 1);
+		if (bytes[i] == '"') {
+			output_text_append(out, "\"", 1);
+		}
+	}
+	output_text_string(out, is_quoted ? "\"" : "");
+}
+
+static void shape_path(struct output_text *out, const char *path, size_t path_bytes)
+{
+	struct output_text shown = {0};
+
+	output_text_escaped(&shown, path, path_bytes, true);
+	append_field(out, shown.bytes, shown.length);
+	out->failed = out->failed || shown.failed;
+	output_text_free(&shown);
+}
+
+static void begin(struct output_text *out, const struct report_run *run)
+{
+	(void)run;
+	output_text_string(
+		out, "rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt\n");
+}
+
+/* Empty: not known. */
+static void append_number(struct output_text *lines, uint64_t number)
+{
+	output_text_string(lines, ",");
+	if (number != 0) {
+		output_text_decimal(lines, number);
+	}
+}
+
+static void append_finding(const struct report_out *out, const struct report_finding *finding)
+{
+	struct output_text *lines = out->lines;
+	struct output_text excerpt = {0};
+
+	append_field(lines, finding->rule->id, strlen(finding->rule->id));
+	output_text_string(lines, ",");
+	output_text_append(lines, out->path->bytes, out->path->length);
+	append_number(lines, finding->place.line);
+	append_number(lines, finding->place.column);
+	append_number(lines, finding->place.end_line);
+	append_number(lines, finding->place.end_column);
+	output_text_string(lines, ",");
+	output_text_decimal(lines, finding->start);
+	output_text_string(lines, ",");
+	output_text_decimal(lines, finding->end);
+	output_text_string(lines, ",");
+	output_text_string(lines, finding->fingerprint);
+	output_text_string(lines, ",");
+	report_excerpt(&excerpt, out->style, finding);
+	append_field(lines, excerpt.bytes, excerpt.length);
+	output_text_string(lines, "\n");
+	lines->failed = lines->failed || excerpt.failed;
+	output_text_free(&excerpt);
+}
+
+const struct report_format report_csv = {
+	.name = "csv",
+	.needs = {.lines = true, .digests = true},
+	.shape_path = shape_path,
+	.begin = begin,
+	.finding = append_finding,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options by name, each with a function of its own.
+ */
+#include "tools/scan/report_options.h"
+
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+	PERCENT_MAX = 100,
+};
+
+void report_options_init(struct report_options *out_options)
+{
+	*out_options = (struct report_options){
+		.format = &report_text,
+		.style.redact_percent = REPORT_REDACT_STANDARD,
+	};
+}
+
+void report_options_fini(struct report_options *options)
+{
+	baseline_free(&options->baseline);
+}
+
+static bool parse_format(struct report_options *options, const char *value)
+{
+	options->format = report_format_parse(value);
+	options->has_format = true;
+	return options->format != NULL;
+}
+
+static bool parse_offsets(struct report_options *options, const char *value)
+{
+	(void)value;
+	options->style.has_offsets = true;
+	return true;
+}
+
+static bool parse_redact(struct report_options *options, const char *value)
+{
+	uint64_t percent = PERCENT_MAX;
+
+	if (value != NULL && !options_count("redact", value, 0, PERCENT_MAX, &percent)) {
+		return false;
+	}
+	options->style.redact_percent = (int)percent;
+	return true;
+}
+
+static bool parse_baseline(struct report_options *options, const char *value)
+{
+	options->has_baseline = true;
+	return baseline_load(&options->baseline, value);
+}
+
+static bool parse_no_allow(struct report_options *options, const char *value)
+{
+	(void)value;
+	options->heeds_nothing = true;
+	return true;
+}
+
+static bool parse_paths(struct report_options *options, const char *value)
+{
+	(void)value;
+	options->format = &report_paths;
+	options->has_own_form = true;
+	return true;
+}
+
+static bool parse_counts(struct report_options *options, const char *value)
+{
+	(void)value;
+	options->format = &report_counts;
+	options->has_own_form = true;
+	return true;
+}
+
+static bool parse_color(struct report_options *options, const char *value)
+{
+	static const char *const words[] = {
+		[COLOR_AUTO] = "auto",
+		[COLOR_ALWAYS] = "always",
+		[COLOR_NEVER] = "never",
+		NULL,
+	};
+
+	options->color = value == NULL ? COLOR_ALWAYS : options_choice("color", value, words);
+	return options->color >= 0;
+}
+
+static bool parse_output(struct report_options *options, const char *value)
+{
+	options->output_file = value;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*parse)(struct report_options *options, const char *value);
+} parsers[] = {
+	{"format", parse_format},
+	{"byte-offset", parse_offsets},
+	{"redact", parse_redact},
+	{"baseline", parse_baseline},
+	{"no-allow", parse_no_allow},
+	{"files-with-findings", parse_paths},
+	{"count", parse_counts},
+	{"color", parse_color},
+	{"output", parse_output},
+};
+
+bool report_options_parse(struct report_options *options, const char *name, const char *value)
+{
+	for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]); i++) {
+		if (strcmp(parsers[i].name, name) == 0) {
+			return parsers[i].parse(options, value);
+		}
+	}
+	return false;
+}
+
+static bool has_colors(const struct report_options *options)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *terminal = getenv("TERM");
+
+	if (options->color != COLOR_AUTO) {
+		return options->color == COLOR_ALWAYS;
+	}
+	return options->output_file == NULL && output_is_terminal() &&
+		(no_color == NULL || no_color[0] == '\0') && terminal != NULL &&
+		strcmp(terminal, "dumb") != 0;
+}
+
+bool report_options_check(struct report_options *options)
+{
+	if (options->has_format && options->has_own_form) {
+		report_line("-l and --count have a form of their own: leave --format out");
+		return false;
+	}
+	options->style.has_colors = options->format == &report_text && has_colors(options);
+	return true;
+}

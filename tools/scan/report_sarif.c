@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SARIF 2.1.0, one run. Columns count bytes, as they do in the other formats;
+ * so do byteOffset and byteLength.
+ *
+ * Source: OASIS, Static Analysis Results Interchange Format 2.1.0; RFC 3986 for
+ * the names of files.
+ */
+#include "tools/scan/report_format.h"
+
+#include "tools/report.h"
+
+#include <pinion/version.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_plain_in_uri(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		(byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~/", byte) != NULL);
+}
+
+/* As a JSON string: relative, or of the scheme "file". */
+static void shape_path(struct output_text *out, const char *path, size_t path_bytes)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	output_text_string(out, path[0] == '/' ? "\"file://" : "\"");
+	for (size_t i = 0; i < path_bytes; i++) {
+		uint8_t byte = (uint8_t)path[i];
+		char escape[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+
+		if (is_plain_in_uri(path[i])) {
+			output_text_append(out, path + i, 1);
+		} else {
+			output_text_append(out, escape, sizeof(escape));
+		}
+	}
+	output_text_string(out, "\"");
+}
+
+static void append_time(struct output_text *out, const char *name, time_t when)
+{
+	struct tm parts;
+	char text[32] = "";
+
+	if (gmtime_r(&when, &parts) != NULL) {
+		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	}
+	output_text_format(out, "\"%s\":\"%s\"", name, text);
+}
+
+static void begin(struct output_text *out, const struct report_run *run)
+{
+	output_text_format(out,
+		"{\"version\":\"2.1.0\","
+		"\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\","
+		"\"runs\":[{\"tool\":{\"driver\":{\"name\":\"pinion\",\"version\":\"%s\","
+		"\"rules\":[",
+		pinion_version());
+	for (uint32_t i = 0; i < run->rules->count; i++) {
+		const char *id = run->rules->items[i].id;
+
+		output_text_string(out, i == 0 ? "\n{\"id\":" : ",\n{\"id\":");
+		output_text_json(out, id, strlen(id));
+		output_text_string(out, "}");
+	}
+	output_text_string(out, "]}},\"results\":[");
+}
+
+static void append_location(const struct report_out *out)
+{
+	output_text_string(
+		out->lines, "\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
+	output_text_append(out->lines, out->path->bytes, out->path->length);
+	output_text_string(out->lines, "}");
+}
+
+static void append_finding(const struct report_out *out, const struct report_finding *finding)
+{
+	const struct evidence_place *place = &finding->place;
+	struct output_text *lines = out->lines;
+	struct output_text message = {0};
+
+	output_text_string(&message, finding->rule->id);
+	output_text_string(&message, ": ");
+	report_excerpt(&message, out->style, finding);
+	output_text_string(lines, ",\n{\"ruleId\":");
+	output_text_json(lines, finding->rule->id, strlen(finding->rule->id));
+	output_text_format(lines, ",\"ruleIndex\":%u,\"level\":\"error\",\"message\":{\"text\":",
+		finding->rule_index);
+	output_text_json(lines, message.bytes, message.length);
+	lines->failed = lines->failed || message.failed;
+	output_text_free(&message);
+	output_text_string(lines, "},");
+	append_location(out);
+	output_text_format(lines, ",\"region\":{\"byteOffset\":%llu,\"byteLength\":%llu",
+		(unsigned long long)finding->start,
+		(unsigned long long)(finding->end - finding->start));
+	if (place->line != 0 && place->end_line != 0) {
+		output_text_format(lines,
+			",\"startLine\":%llu,\"startColumn\":%llu,"
+			"\"endLine\":%llu,\"endColumn\":%llu",
+			(unsigned long long)place->line, (unsigned long long)place->column,
+			(unsigned long long)place->end_line, (unsigned long long)place->end_column);
+	}
+	output_text_format(lines, "}}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}}",
+		finding->fingerprint);
+}
+
+static void append_note(const struct report_out *out, const char *level, const char *text)
+{
+	output_text_format(out->lines, ",\n{\"level\":\"%s\",\"message\":{\"text\":", level);
+	output_text_json(out->lines, text, strlen(text));
+	output_text_string(out->lines, "},");
+	append_location(out);
+	output_text_string(out->lines, "}}]}");
+}
+
+static void append_gap(const struct report_out *out, const struct pinion_gap *gap)
+{
+	char text[192];
+
+	report_gap_reason(gap, text, sizeof(text));
+	append_note(out, "error", text);
+}
+
+static void append_limit(
+	const struct report_out *out, const char *id, const struct findings_limit *limit)
+{
+	char text[REPORT_LIMIT_BYTES];
+
+	report_limit_reason(id, limit, text);
+	append_note(out, "warning", text);
+}
+
+static void end(struct output_text *out, const struct report_run *run)
+{
+	output_text_string(out, "],\"invocations\":[{\"executionSuccessful\":");
+	output_text_string(out, run->has_trouble ? "false," : "true,");
+	append_time(out, "startTimeUtc", run->start);
+	output_text_string(out, ",");
+	append_time(out, "endTimeUtc", time(NULL));
+	output_text_string(out, ",\"toolExecutionNotifications\":[");
+	if (run->notes->length > 0) {
+		output_text_append(out, run->notes->bytes + 1, run->notes->length - 1);
+	}
+	output_text_string(out, "]}]}]}\n");
+}
+
+const struct report_format report_sarif = {
+	.name = "sarif",
+	.needs = {.lines = true, .digests = true},
+	.is_document = true,
+	.shape_path = shape_path,
+	.begin = begin,
+	.finding = append_finding,
+	.gap = append_gap,
+	.limit = append_limit,
+	.end = end,
+};

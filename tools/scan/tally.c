@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The counts, and their JSON for --stats=json.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "tools/scan/tally.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const skip_names[TALLY_SKIP_COUNT] = {
+	[TALLY_SYMLINK] = "symlink",
+	[TALLY_FIFO] = "fifo",
+	[TALLY_SOCKET] = "socket",
+	[TALLY_CHARACTER_DEVICE] = "character_device",
+	[TALLY_BLOCK_DEVICE] = "block_device",
+	[TALLY_SPECIAL] = "special",
+};
+
+static enum tally_skip kind_of(uint32_t mode)
+{
+	switch (mode) {
+	case S_IFIFO:
+		return TALLY_FIFO;
+	case S_IFSOCK:
+		return TALLY_SOCKET;
+	case S_IFCHR:
+		return TALLY_CHARACTER_DEVICE;
+	case S_IFBLK:
+		return TALLY_BLOCK_DEVICE;
+	default:
+		return TALLY_SPECIAL;
+	}
+}
+
+void tally_add(struct tally *tally, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error)
+{
+	int positive = error < 0 ? -error : error;
+
+	switch (outcome) {
+	case PINION_SCAN_DONE:
+		tally->scanned++;
+		return;
+	case PINION_SCAN_CANCELLED:
+		tally->cancelled++;
+		return;
+	case PINION_SCAN_IGNORED:
+		tally->ignored++;
+		return;
+	case PINION_SCAN_SKIPPED:
+		tally->skipped[error == 0 ? TALLY_SYMLINK : kind_of(file->mode)]++;
+		return;
+	case PINION_SCAN_FAILED:
+		break;
+	}
+	tally->failed[positive < TALLY_ERRNO_COUNT ? positive : 0]++;
+}
+
+void tally_sum(struct tally *sum, const struct tally *part)
+{
+	sum->scanned += part->scanned;
+	sum->cancelled += part->cancelled;
+	sum->ignored += part->ignored;
+	for (size_t i = 0; i < TALLY_SKIP_COUNT; i++) {
+		sum->skipped[i] += part->skipped[i];
+	}
+	for (size_t i = 0; i < TALLY_ERRNO_COUNT; i++) {
+		sum->failed[i] += part->failed[i];
+	}
+}
+
+static void append_count(struct output_text *out, const char *name, uint64_t count)
+{
+	output_text_format(out, "%s\"%s\":%llu", out->bytes[out->length - 1] == '{' ? "" : ",",
+		name, (unsigned long long)count);
+}
+
+static void append_skipped(struct output_text *out, const struct tally *tally)
+{
+	output_text_string(out, ",\"skipped\":{");
+	for (size_t i = 0; i < TALLY_SKIP_COUNT; i++) {
+		append_count(out, skip_names[i], tally->skipped[i]);
+	}
+	append_count(out, "ignored", tally->ignored);
+	append_count(out, "cancelled", tally->cancelled);
+	output_text_string(out, "}");
+}
+
+/* Only those that there were: {"EACCES":2}. */
+static void append_failed(struct output_text *out, const struct tally *tally)
+{
+	output_text_string(out, ",\"failed\":{");
+	for (size_t i = 0; i < TALLY_ERRNO_COUNT; i++) {
+		const char *name = strerrorname_np((int)i);
+
+		if (tally->failed[i] > 0) {
+			append_count(
+				out, i == 0 || name == NULL ? "other" : name, tally->failed[i]);
+		}
+	}
+	output_text_string(out, "}");
+}
+
+void tally_write(const struct tally *tally, const struct pinion_scan_stats *totals,
+	const struct tally_extra *extra, struct output_text *out)
+{
+	output_text_string(out, "{");
+	append_count(out, "seen", totals->seen);
+	append_count(out, "scanned", tally->scanned);
+	append_skipped(out, tally);
+	append_failed(out, tally);
+	append_count(out, "findings", extra->findings);
+	append_count(out, "baseline", extra->known);
+	append_count(out, "allowed", extra->allowed);
+	append_count(out, "bytes", totals->read_bytes);
+	append_count(out, "hole_bytes", totals->hole_bytes);
+	append_count(out, "direct_files", totals->direct_files);
+	output_text_format(out, ",\"seconds\":%.3f}\n", extra->seconds);
+}
