@@ -13,42 +13,51 @@
 
 enum {
 	LANES = 16,
-	VECTORS = 4, /* at a time, so that their sums do not wait */
-	STEP = LANES * VECTORS,
+	STEP = 4 * LANES,
 	STEPS_MAX = 255, /* what a lane can count */
 };
 
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
 
-static size_t sum_lanes(const lanes *sums)
+static size_t sum_lanes(lanes sums)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < VECTORS; i++) {
-		for (size_t j = 0; j < LANES; j++) {
-			count += sums[i][j];
-		}
+	for (size_t i = 0; i < LANES; i++) {
+		count += sums[i];
 	}
 	return count;
 }
 
-/* At most STEPS_MAX steps. */
+/* Of each lane: -1 where it is a newline, else 0. */
+static inline lanes find(const uint8_t *bytes, lanes newline)
+{
+	lanes part;
+
+	memcpy(&part, bytes, sizeof(part));
+	return (lanes)(part == newline);
+}
+
+/*
+ * At most STEPS_MAX steps. The sums are apart so that they stay in registers.
+ */
 static size_t count_steps(const uint8_t *bytes, size_t steps)
 {
+	const uint8_t *end = bytes + steps * STEP;
+	lanes first = {0};
+	lanes second = {0};
+	lanes third = {0};
+	lanes fourth = {0};
 	lanes newline;
-	lanes sums[VECTORS] = {{0}};
 
 	memset(&newline, '\n', sizeof(newline));
-	for (size_t i = 0; i < steps; i++) {
-		for (size_t j = 0; j < VECTORS; j++) {
-			lanes part;
-
-			memcpy(&part, bytes + i * STEP + j * LANES, sizeof(part));
-			/* Equal lanes are -1. */
-			sums[j] -= (lanes)(part == newline);
-		}
+	for (; bytes < end; bytes += STEP) {
+		first -= find(bytes, newline);
+		second -= find(bytes + LANES, newline);
+		third -= find(bytes + 2 * LANES, newline);
+		fourth -= find(bytes + 3 * LANES, newline);
 	}
-	return sum_lanes(sums);
+	return sum_lanes(first) + sum_lanes(second) + sum_lanes(third) + sum_lanes(fourth);
 }
 
 size_t newlines_count(const uint8_t *bytes, size_t length)
