@@ -187,46 +187,82 @@ static int compare_allows(const void *left, const void *right)
 		((const struct allow_mark *)right)->offset);
 }
 
-/* Where candidates start, and their last bytes, as far as the view has them. */
-static size_t list_places(
-	const struct evidence_view *view, const struct candidates *found, uint64_t *places)
-{
-	uint64_t until = view->base + view->length;
-	size_t count = 0;
-
-	for (size_t i = 0; i < found->count; i++) {
-		const struct candidate *candidate = &found->items[i];
-
-		if (candidate->start >= view->base && candidate->start < until) {
-			places[count++] = candidate->start - view->base;
-		}
-		if (candidate->end > view->base && candidate->end <= until) {
-			places[count++] = candidate->end - 1 - view->base;
-		}
-	}
-	qsort(places, count, sizeof(*places), compare_offsets);
-	return count;
-}
-
-static int mark_lines(struct sweep *sweep, const struct candidates *found)
-{
-	const struct evidence_view *view = sweep->view;
-	uint64_t *places;
+/* Places in a view. */
+struct places {
+	uint64_t *items;
 	size_t count;
-	int error = 0;
+	size_t capacity;
+};
 
-	if (found->count == 0 || view->length == 0) {
-		return 0;
-	}
-	places = calloc(found->count, 2 * sizeof(*places));
-	if (places == NULL) {
+static int add_place(struct places *places, uint64_t place)
+{
+	uint64_t *items =
+		grow(places->items, places->count, &places->capacity, sizeof(*places->items));
+
+	if (items == NULL) {
 		return -ENOMEM;
 	}
-	count = list_places(view, found, places);
-	for (size_t i = 0; i < count && error == 0; i++) {
-		error = mark_line_at(sweep, (size_t)places[i]);
+	places->items = items;
+	items[places->count++] = place;
+	return 0;
+}
+
+/* A confirmed rule's finding may start on any line of its candidate. */
+static int list_inner_lines(
+	const struct evidence_view *view, const struct candidate *candidate, struct places *places)
+{
+	size_t at = (size_t)(candidate->start - view->base);
+	size_t end = (size_t)(candidate->end - view->base);
+	int error = 0;
+
+	while (error == 0 && at < end) {
+		at += newlines_first(view->bytes + at, end - at) + 1;
+		if (at < end) {
+			error = add_place(places, at);
+		}
 	}
-	free(places);
+	return error;
+}
+
+/* Where candidates start, and their last bytes, as far as the view has them. */
+static int list_places(const struct evidence_source *source, const struct evidence_view *view,
+	const struct candidates *found, struct places *places)
+{
+	uint64_t until = view->base + view->length;
+	int error = 0;
+
+	for (size_t i = 0; i < found->count && error == 0; i++) {
+		const struct candidate *candidate = &found->items[i];
+		bool has_start = candidate->start >= view->base && candidate->start < until;
+		bool has_end = candidate->end > view->base && candidate->end <= until;
+
+		if (has_start) {
+			error = add_place(places, candidate->start - view->base);
+		}
+		if (has_end && error == 0) {
+			error = add_place(places, candidate->end - 1 - view->base);
+		}
+		if (has_start && has_end && error == 0 &&
+			source->rules->items[candidate->rule].filter != NULL) {
+			error = list_inner_lines(view, candidate, places);
+		}
+	}
+	if (places->count > 1) {
+		qsort(places->items, places->count, sizeof(*places->items), compare_offsets);
+	}
+	return error;
+}
+
+static int mark_lines(
+	const struct evidence_source *source, struct sweep *sweep, const struct candidates *found)
+{
+	struct places places = {0};
+	int error = list_places(source, sweep->view, found, &places);
+
+	for (size_t i = 0; i < places.count && error == 0; i++) {
+		error = mark_line_at(sweep, (size_t)places.items[i]);
+	}
+	free(places.items);
 	return error;
 }
 
@@ -268,7 +304,7 @@ static int fill_lines(const struct evidence_source *source, const struct evidenc
 	/* Old bytes are counted where candidates may be in them. */
 	if (found->count > 0) {
 		sweep.old_newlines = (int64_t)newlines_count(view->bytes, view->fresh);
-		error = mark_lines(&sweep, found);
+		error = mark_lines(source, &sweep, found);
 		sweep.newlines +=
 			(int64_t)newlines_count(view->bytes + sweep.at, view->length - sweep.at);
 		window->newlines = (uint64_t)(sweep.newlines - sweep.old_newlines);

@@ -66,16 +66,19 @@ void report_limit_reason(
  */
 static void append_standard(struct output_text *out, const struct report_finding *finding)
 {
-	uint64_t shown = (finding->end - finding->start) / EXCERPT_SHARE;
+	bool has_text = finding->rule->filter != NULL;
+	const uint8_t *bytes = has_text ? finding->place.text : finding->head;
+	uint64_t shown = (finding->secret_end - finding->secret_start) / EXCERPT_SHARE;
 
 	if (shown > EXCERPT_MAX) {
 		shown = EXCERPT_MAX;
 	}
-	if (finding->rule->max_width == RULE_WIDTH_UNBOUNDED) {
+	if (finding->rule->max_width == RULE_WIDTH_UNBOUNDED ||
+		(has_text && shown > finding->place.text_bytes)) {
 		shown = 0;
 	}
 	for (uint64_t i = 0; i < shown; i++) {
-		uint8_t byte = finding->head[i];
+		uint8_t byte = bytes[i];
 
 		if (byte == ' ') {
 			output_text_string(out, "\\x20");
@@ -89,7 +92,7 @@ static void append_standard(struct output_text *out, const struct report_finding
 void report_excerpt(struct output_text *out, const struct report_style *style,
 	const struct report_finding *finding)
 {
-	uint64_t length = finding->end - finding->start;
+	uint64_t length = finding->secret_end - finding->secret_start;
 	uint64_t hidden;
 	uint64_t shown;
 

@@ -45,6 +45,9 @@ struct report_finding {
 	uint32_t rule_index;
 	uint64_t start;
 	uint64_t end;
+	/* Of a plain rule: all of it. Excerpts and fingerprints are of this. */
+	uint64_t secret_start;
+	uint64_t secret_end;
 	const uint8_t *head;				/* its first four bytes, zeros: not known */
 	struct evidence_place place;			/* as far as it was asked for */
 	char fingerprint[REPORT_FINGERPRINT_CHARS + 1]; /* empty: not asked for */

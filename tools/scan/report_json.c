@@ -45,6 +45,10 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	append_number(lines, "start", finding->start);
 	append_number(lines, "end", finding->end);
 	append_place(lines, &finding->place);
+	if (finding->secret_start != finding->start || finding->secret_end != finding->end) {
+		append_number(lines, "secret_start", finding->secret_start);
+		append_number(lines, "secret_end", finding->secret_end);
+	}
 	output_text_string(lines, ",\"fingerprint\":\"");
 	output_text_string(lines, finding->fingerprint);
 	output_text_string(lines, "\"");

@@ -8,6 +8,8 @@
 #include "tools/output.h"
 #include "tools/report.h"
 
+#include <string.h>
+
 /* Of a document's notes, which wait for its end. */
 enum { NOTES_BYTES_MAX = 16 << 20 };
 
@@ -81,13 +83,37 @@ static bool complete_finding(struct reporter *reporter, struct reporter_worker *
 		return true;
 	}
 	fingerprint_make(finding->rule->id, file->path, file->path_bytes,
-		finding->end - finding->start, &finding->place, &print);
+		finding->secret_end - finding->secret_start, &finding->place, &print);
 	fingerprint_write(&print, finding->fingerprint);
 	if (options->has_baseline && baseline_has(&options->baseline, &print)) {
 		worker->known_count++;
 		return false;
 	}
 	return true;
+}
+
+/* A confirmed rule's finding has its bytes with it. */
+static void quote_secret(const struct evidence_needs *needs, const struct finding *finding,
+	struct evidence_place *place)
+{
+	uint8_t digest[SHA256_BYTES];
+	struct sha256 hash;
+	uint64_t length = finding->secret_end - finding->secret_start;
+	uint64_t until = finding->text_start + finding->text_bytes;
+
+	if (finding->text == NULL || finding->secret_start < finding->text_start ||
+		finding->secret_end > until) {
+		return;
+	}
+	place->text = finding->text + (finding->secret_start - finding->text_start);
+	place->text_bytes = (size_t)(length < REPORT_EXCERPT_MAX ? length : REPORT_EXCERPT_MAX);
+	if (needs->digests) {
+		sha256_init(&hash);
+		sha256_add(&hash, place->text, (size_t)length);
+		sha256_finish(&hash, digest);
+		memcpy(place->digest, digest, sizeof(place->digest));
+		place->has_digest = true;
+	}
 }
 
 size_t reporter_findings(struct reporter *reporter, struct reporter_worker *worker,
@@ -105,12 +131,17 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 			.rule_index = findings[i].rule,
 			.start = findings[i].start,
 			.end = findings[i].end,
+			.secret_start = findings[i].secret_start,
+			.secret_end = findings[i].secret_end,
 			.head = findings[i].head,
 		};
 
 		if (evidence_needed(&needs)) {
 			evidence_find(
 				&searched->evidence, reporter->rules, &findings[i], &finding.place);
+		}
+		if (finding.rule->filter != NULL) {
+			quote_secret(&needs, &findings[i], &finding.place);
 		}
 		if (!complete_finding(reporter, worker, file, &finding)) {
 			continue;

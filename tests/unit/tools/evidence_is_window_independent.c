@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: lines, columns, digests, texts and words that allow are those of the
- * whole file, however it is cut into windows and in whatever order those come;
- * what is forgotten is not asked for.
+ * whole file, however it is cut into windows and in whatever order those come.
  *
  * Method: random texts with short, long and no lines, candidates at random
  * places, each in the window that has its end, as the engine hands them out.
