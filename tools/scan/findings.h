@@ -42,8 +42,8 @@ struct findings {
 	const struct rules *rules;
 	uint32_t widest; /* RULE_WIDTH_UNBOUNDED if any rule is */
 	/*
-	 * A finding is shown when windows up to so many bytes after its end
-	 * have come, or the file has ended.
+	 * A finding is shown when the windows with that number of bytes after
+	 * its end have come, or the file has ended.
 	 */
 	uint32_t hold_bytes;
 };

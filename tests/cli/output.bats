@@ -1,0 +1,366 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Findings as `pinion scan` writes them: places, formats, what is left out, and
+# where it goes. Which findings there are is for scan.bats.
+bats_require_minimum_version 1.5.0
+load program
+
+scan() {
+	pinion scan "$@"
+}
+
+# In two parts, so that no scanner takes this file for a leak.
+key=AKIA
+key+=ABCDEFGHIJKLMNO
+
+needs() {
+	case $1 in
+	rules) [[ $features == *+hyperscan* ]] || skip "built without hyperscan" ;;
+	jq) command -v jq >/dev/null || skip "jq is not installed" ;;
+	esac
+}
+
+# Lines of 0 to 199 bytes, some with a finding, over several windows of 4K.
+make_lines() {
+	awk 'BEGIN {
+		srand(7)
+		for (i = 0; i < 900; i++) {
+			n = int(rand() * 200)
+			s = sprintf("%" n "s", "")
+			print (rand() < 0.3 ? s "needle" i " needle" : s)
+		}
+		printf "last needle"
+	}' >lines
+}
+
+@test "lines and columns are those of awk, at every window" {
+	make_lines
+	LC_ALL=C awk '{ at = 0; rest = $0
+		while ((n = index(rest, "needle")) > 0) {
+			at += n; print "lines:" NR ":" at; rest = substr(rest, n + 1)
+		} }' lines >expected
+	[ "$(wc -l <expected)" -gt 400 ]
+	local window workers
+	while read -r window workers; do
+		scan -F -e needle --window=$window --workers=$workers lines
+		expect 1
+		sed 's/: e1: n…$//' out | cmp expected -
+	done < <(each_of "4K 64K 1M" "1 4")
+	scan -F -e needle --window=4K --format=json lines
+	[ "$(grep -cE '"start":([0-9]+),"end":[0-9]+,"line":[0-9]+,"column":[0-9]+,"end_line":[0-9]+,"end_column":[0-9]+,"fingerprint":"[0-9a-f]{32}"}$' out)" = "$(wc -l <expected)" ]
+}
+
+@test "a finding over several lines, and columns in bytes" {
+	needs rules
+	printf 'ä one\ntwo\nthree x\n' >file
+	scan -e 'one\ntwo\nth' --format=json file
+	expect 1
+	grep -qF '"start":3,"end":13,"line":1,"column":4,"end_line":3,"end_column":3,' out
+	# Without an upper bound, over the borders of windows of 4K.
+	{
+		printf 'x\n%5000s\nbegin' ''
+		printf '%9000s\n' '' ''
+		printf 'end\n'
+	} >file
+	scan -e '(?s)begin.*end' --window=4K file
+	[ "$(cat out)" = 'file:3:1: e1: …' ]
+}
+
+@test "-b shows offsets" {
+	printf 'a\nneedle' >file
+	scan -b -F -e needle file
+	[ "$(cat out)" = 'file:2-8: e1: n…' ]
+}
+
+@test "--redact hides as much of a finding as it says" {
+	printf 'x 0123456789 y' >file
+	local percent shown
+	while read -r percent shown; do
+		scan -F -e 0123456789 "--redact$percent" file
+		expect 1
+		[ "$(cat out)" = "file:1:3: e1: $shown" ]
+	done <<-'END'
+		=0 0123456789
+		=1 012345678…
+		=50 01234…
+		=99 …
+		=100 …
+	END
+	scan -F -e 0123456789 --redact file
+	[ "$(cat out)" = 'file:1:3: e1: …' ]
+	printf 'a\e[31m\\\xffz' >file
+	scan -F -e $'a\e[31m\\\xffz' --redact=0 file
+	[ "$(cat out)" = 'file:1:1: e1: a\x1B[31m\\\xFFz' ]
+	scan -F -e $'a\e[31m' --redact=0 --format=json file
+	grep -qF '"match":"a\\x1B[31m"}' out
+	scan -F -e a --redact=101 file
+	complains 'not between 0 and 100'
+}
+
+@test "a word on its line allows a finding of a rule, and no other" {
+	needs rules
+	{
+		echo "${key}A # pinion:allow"
+		echo "${key}B"
+		echo "// gitleaks:allow ${key}C"
+		echo "pinion:allow"
+		echo "${key}D pinion:alow"
+		printf '%s%4080s pinion:allow\n' "${key}E" ''
+		printf '%s%4090s pinion:allow\n' "${key}F" ''
+	} >file
+	local window
+	for window in 4K 1M; do
+		scan --redact=0 --window=$window --stats file
+		expect 1
+		[ "$(cut -d: -f2,5 out)" = "$(printf '2: %s\n5: %s\n7: %s' "${key}B" "${key}D" "${key}F")" ]
+		grep -qx 'pinion scan: not shown: 0 of the baseline, 3 allowed on their lines' err
+	done
+	scan --no-allow file
+	[ "$(wc -l <out)" = 6 ]
+	scan -e 'AKIA[A-Z]{16}' file
+	[ "$(wc -l <out)" = 6 ]
+}
+
+@test "a baseline leaves out findings that have moved, in JSON and in SARIF" {
+	needs rules
+	printf '%s\n' "${key}A" "${key}B" >file
+	local format
+	for format in json sarif; do
+		printf '%s\n' "${key}A" "${key}B" >file
+		scan --format=$format --output=base file
+		expect 1
+		[ ! -s out ]
+		printf 'new line\n\n%s\nx = %s\n%s\n' "${key}B" "${key}A" "${key}C" >file
+		scan --baseline=base --stats ./file
+		expect 1
+		[ "$(cat out)" = './file:5:1: aws-access-key-id: AKIA…' ]
+		grep -qx 'pinion scan: not shown: 2 of the baseline, 0 allowed on their lines' err
+	done
+	# Of another file it is another finding, and nothing is found is status 0.
+	cp file other
+	scan --baseline=base other
+	[ "$(wc -l <out)" = 3 ]
+	scan --format=json --output=base file other
+	scan --baseline=base file other
+	expect 0
+	: >empty
+	scan --baseline=empty file
+	[ "$(wc -l <out)" = 3 ]
+	scan --baseline=file file
+	complains 'file: is no baseline'
+	scan --baseline=absent file
+	complains 'absent: no such file'
+}
+
+@test "names in a baseline are no fingerprints" {
+	needs rules
+	local print='"fingerprint":"00112233445566778899aabbccddeeff"'
+	printf '%s\n' "${key}A" >"$print"
+	scan --format=json --output=base ./*
+	scan --baseline=base ./*
+	expect 0
+	[ "$(grep -co 'fingerprint' base)" = 1 ]
+}
+
+@test "-l and --count: files with findings, and their number" {
+	printf 'a\na\n' >two
+	printf 'b\n' >none
+	printf 'a' >$'o\ne'
+	mkdir tree && mv two none o* tree
+	scan -F -e a -l tree
+	expect 1
+	[ "$(sort out)" = "$(printf '%s\n' 'tree/o\ne' tree/two)" ]
+	scan -F -e a -c tree
+	expect 1
+	[ "$(sort out)" = "$(printf '%s\n' 'tree/o\ne:1' tree/two:2)" ]
+	scan -F -e z -l tree
+	expect 0
+	[ ! -s out ]
+	scan -F -e z -l --format=json tree
+	complains 'leave --format out'
+	# One is enough: the rest is not read.
+	yes a | head -c 64M >large
+	scan -F -e a -l --stats --workers=1 --window=1M large
+	[ "$(cat out)" = large ]
+	grep -q 'findings: [0-9]*; 0.00' err
+}
+
+@test "colours: when asked for, and never where there is no terminal" {
+	printf 'a' >$'f\e'
+	scan -F -e a ./f*
+	[ "$(cat out)" = './f\x1B:1:1: e1: …' ]
+	scan -F -e a --color ./f*
+	[ "$(cat out)" = $'\e[35m./f\\x1B\e[0m:\e[32m1:1\e[0m: \e[1;31me1\e[0m: …' ]
+	scan -F -e a --color=never ./f*
+	! grep -q $'\e' out
+	scan -F -e a --color=some ./f*
+	complains 'auto, always, never'
+	command -v script >/dev/null || skip "no script(1)"
+	local shown
+	for shown in "TERM=xterm:yes" "TERM=xterm NO_COLOR=1:no" "TERM=dumb:no" "TERM=xterm NO_COLOR=:yes"; do
+		script -qec "env -u NO_COLOR ${shown%:*} $PINION scan -F -e a ./f*" /dev/null >out </dev/null || true
+		case ${shown##*:} in
+		yes) grep -qF $'\e[32m1:1\e[0m' out ;;
+		no) ! grep -q $'\e' out ;;
+		esac
+	done
+}
+
+@test "--output replaces a file when all is written, and only then" {
+	printf 'a' >file
+	printf old >report
+	chmod 640 report
+	ln -s report link
+	scan -F -e a --output=link file
+	expect 1
+	[ ! -s out ]
+	[ "$(cat report)" = 'file:1:1: e1: …' ]
+	[ -L link ] && [ "$(stat -c %a report)" = 640 ]
+	# Nothing found is a report, too; a bad pattern is none.
+	scan -F -e z --output=report file
+	expect 0
+	[ ! -s report ]
+	printf old >report
+	scan -F -e a --output=report absent/
+	expect 2
+	scan -F -e a --output=report --workers=0 file
+	expect 2
+	printf old >report
+	scan -F -e a --output=absent/report file
+	complains 'absent/report: no such file'
+	scan -F -e a --output=. file
+	complains '.: is a directory'
+	[ "$(ls)" = "$(printf '%s\n' err file link out report)" ]
+	scan -F -e a --output=/dev/stdout file
+	[ "$(cat out)" = 'file:1:1: e1: …' ]
+}
+
+@test "--output: a signal leaves the old file" {
+	printf 'a' >file
+	printf old >report
+	stop_while_fed file scan -F -e a --output=report
+	expect 3
+	[ "$(cat report)" = old ]
+	! ls report.* 2>/dev/null
+}
+
+@test "--output: a full disk is named, and the old file stays" {
+	[ -c /dev/full ] || skip "no /dev/full"
+	printf 'a' >file
+	scan -F -e a --output=/dev/full file
+	expect 2
+	grep -q '^pinion scan: /dev/full: no space left' err
+}
+
+@test "--stats=json: each path seen is counted once, by what became of it" {
+	needs jq
+	mkdir tree
+	printf 'a' >tree/file
+	printf 'a # x' >tree/other
+	mkfifo tree/fifo
+	ln -s file tree/link
+	ln -s loop tree/loop
+	scan -F -e a --stats=json tree absent
+	expect 2
+	tail -n 1 err >stats
+	jq -e '.seen == .scanned + ([.skipped[]] | add) + ([.failed[]] | add)' stats
+	[ "$(jq -c '[.seen, .scanned, .skipped.symlink, .skipped.fifo, .failed, .findings]' stats)" = \
+		'[6,2,1,1,{"ENOENT":1,"ELOOP":1},2]' ]
+	scan -F -e a --stats=xml tree
+	complains "not one of: text, json"
+}
+
+# What the schema of SARIF 2.1.0 requires, as far as it concerns this document.
+is_sarif() {
+	jq -e '.version == "2.1.0" and (."$schema" | test("sarif-2.1.0")) and
+		(keys - ["$schema", "runs", "version"] == []) and (.runs | length == 1) and
+		(.runs[0] | keys == ["invocations", "results", "tool"]) and
+		(.runs[0].tool.driver | .name == "pinion" and (.rules | all(.id | type == "string"))) and
+		(.runs[0].tool.driver.rules as $rules | .runs[0].results | all(
+			(keys == ["level", "locations", "message", "partialFingerprints", "ruleId", "ruleIndex"]) and
+			.level == "error" and (.message.text | type == "string") and
+			$rules[.ruleIndex].id == .ruleId and
+			(.partialFingerprints["pinion/v1"] | test("^[0-9a-f]{32}$")) and
+			(.locations[0].physicalLocation | (.artifactLocation.uri | test("^[!-~]+$")) and
+				(.region | .startLine >= 1 and .startColumn >= 1 and .endLine >= .startLine and
+					.endColumn >= 1 and .byteOffset >= 0 and .byteLength >= 1)))) and
+		(.runs[0].invocations[0] | (.executionSuccessful | type == "boolean") and
+			(.startTimeUtc | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z$")) and
+			(.toolExecutionNotifications | all(.message.text | type == "string")))' "$1" >/dev/null
+}
+
+@test "sarif: one valid document, whatever is found" {
+	needs jq
+	mkdir tree
+	printf 'x\n needle' >'tree/a b:ü%'
+	printf 'needle' >$'tree/bad\xff\n'
+	yes needle | head -n 5 >tree/many
+	scan -F -e needle -e absent --format=sarif --max-findings-per-file=3 tree
+	expect 1
+	is_sarif out
+	[ "$(jq -r '.runs[0].results[].locations[0].physicalLocation.artifactLocation.uri' out | sort | uniq -c | tr -s ' ')" = \
+		' 1 tree/a%20b%3A%C3%BC%25
+ 1 tree/bad%FF%0A
+ 3 tree/many' ]
+	[ "$(jq -c '.runs[0].results[] | select(.locations[0].physicalLocation.artifactLocation.uri | test("a%20b")) |
+		.locations[0].physicalLocation.region' out)" = \
+		'{"byteOffset":3,"byteLength":6,"startLine":2,"startColumn":2,"endLine":2,"endColumn":8}' ]
+	[ "$(jq -c '.runs[0].invocations[0] | [.executionSuccessful, (.toolExecutionNotifications | length)]' out)" = '[true,1]' ]
+	scan -F -e absent --format=sarif tree "$PWD/none"
+	expect 2
+	is_sarif out
+	[ "$(jq -c '.runs[0] | [.results, .invocations[0].executionSuccessful]' out)" = '[[],false]' ]
+	scan -F -e needle --format=sarif "$PWD/tree/many"
+	jq -e --arg uri "file://$PWD/tree/many" \
+		'all(.runs[0].results[].locations[0].physicalLocation.artifactLocation; .uri == $uri)' out
+}
+
+@test "sarif: many files at once are one document" {
+	needs jq
+	mkdir tree
+	local i
+	for i in {1..300}; do
+		printf 'needle\nneedle' >tree/$i
+	done
+	scan -F -e needle --format=sarif --workers=4 tree
+	is_sarif out
+	[ "$(jq '.runs[0].results | length' out)" = 600 ]
+}
+
+@test "gitlab: a report of its form" {
+	needs jq
+	printf 'x\n needle' >$'bad\xff'
+	yes needle | head -n 5 >many
+	scan -F -e needle --format=gitlab --max-findings-per-file=3 many bad*
+	expect 1
+	jq -e '.version == "15.0.6" and (.vulnerabilities | length == 4) and
+		(.vulnerabilities | all((.id | length > 0) and (.identifiers[0] |
+			.type == "pinion_rule_id" and .name == "e1" and .value == "e1") and
+			(.location.commit.sha | length == 40) and .location.start_line >= 1)) and
+		([.vulnerabilities[].id] | unique | length == 4) and
+		(.scan | .type == "secret_detection" and .status == "success" and
+			(.start_time | test("^[0-9-]{10}T[0-9:]{8}$")) and .analyzer.vendor.name == "pinion" and
+			(.messages | length == 1))' out
+	[ "$(jq -c '.vulnerabilities[] | select(.location.file != "many").location | [.file, .start_line, .end_line]' out)" = \
+		'["bad\\xFF",2,2]' ]
+}
+
+@test "csv: names, then a record on a line for each finding" {
+	printf 'x\n needle' >'a,"b"'
+	scan -F -e needle --format=csv --redact=50 ./a*
+	expect 1
+	[ "$(sed -E 's/[0-9a-f]{32}/PRINT/' out)" = 'rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt
+e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
+	scan -F -e absent --format=csv ./a*
+	expect 0
+	[ "$(cat out)" = rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt ]
+}
+
+@test "documents are whole when a signal ends the scan" {
+	needs jq
+	printf 'needle' >file
+	stop_while_fed file scan -F -e needle --format=sarif
+	expect 3
+	is_sarif out
+	[ "$(jq -c '.runs[0] | [(.results | length), .invocations[0].executionSuccessful]' out)" = '[1,false]' ]
+}
