@@ -89,9 +89,11 @@ static inline uint64_t rules_ends_max(const struct rules *rules, const struct ru
 
 struct rule_builtin {
 	const char *id;
+	const char *description; /* of what it finds, a few words */
 	const char *pattern;
 };
 
+/* All built-in rules, in order. Called by the first thread alone. */
 const struct rule_builtin *rules_builtin(uint32_t *out_count);
 
 /*

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Built-in rules: private keys, hashes of passwords, and files that hold them,
+ * whoever issued them. PEM headers are written so that they do not match
+ * themselves.
+ */
+#include "tools/scan/builtin/families.h"
+
+static const struct rule_builtin rules[] = {
+	{"age-secret-key", "age secret key",
+		"\\bAGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\\b"},
+	{"bind-tsig-key", "Key of BIND: rndc, TSIG",
+		"\\bsecret[[:blank:]]{1,8}\"[A-Za-z0-9+/]{22,86}={0,2}\";"},
+	{"bip32-private-key", "Extended private key of BIP 32, such as of a Bitcoin wallet",
+		"\\b[tuvxyz]prv[1-9A-HJ-NP-Za-km-z]{107}\\b"},
+	{"crypt-password-hash", "Line of a shadow file with the hash of a password",
+		"^[A-Za-z_][A-Za-z0-9_.-]{0,31}:\\$(2a|2b|2y|5|6|7|gy|y)"
+		"\\$[A-Za-z0-9./$=]{30,130}:[0-9]{0,5}:"},
+	{"django-secret-key", "Django secret key as startproject writes it",
+		"django-insecure-[a-z0-9!@#$%^&*(_=+)-]{50}"},
+	{"dotnet-machine-key", "Machine key of ASP.NET",
+		"(decryption|validation)Key=\"[A-F0-9]{40,128}\""},
+	{"ethereum-private-key", "Ethereum private key, with its name",
+		"(private_key|privateKey|PRIVATE_KEY)['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}"
+		"['\"]?0x[a-fA-F0-9]{64}\\b"},
+	{"fernet-key", "Fernet key, with its name, such as of Airflow",
+		"(fernet_key|FERNET_KEY)['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}"
+		"['\"]?[A-Za-z0-9_-]{43}="},
+	{"htpasswd-entry", "Line of an htpasswd file with the hash of a password",
+		"^[A-Za-z0-9_.@-]{1,64}:\\$(apr1|2y)\\$[A-Za-z0-9./$]{30,60}$"},
+	{"jwk-private-key", "Private RSA key as a JSON Web Key",
+		"\"d[pq]\"[[:blank:]]{0,4}:[[:blank:]]{0,4}\"[A-Za-z0-9_-]{80,700}\""},
+	{"jwt", "JSON Web Token",
+		"\\beyJ[A-Za-z0-9_-]{10,300}\\.eyJ[A-Za-z0-9_-]{10,900}\\.[A-Za-z0-9_-]{20,690}"},
+	{"kubernetes-secret-key-data", "Private key of a kubeconfig, in base64",
+		"client-key-data:[[:blank:]]{0,8}LS0tLS1CRUdJTi[A-Za-z0-9+/]{100,5000}={0,2}"},
+	{"laravel-app-key", "Laravel application key", "APP_KEY=base64:[A-Za-z0-9+/]{43}="},
+	{"lnd-macaroon", "LND macaroon, in hexadecimal", "\\b0201036c6e64[a-f0-9]{180,1200}\\b"},
+	{"nebula-private-key", "Private key of a Nebula node or authority",
+		"-{5}BEGIN NEBULA [A-Z0-9]{2,12} (ENCRYPTED )?PRIVATE KEY-{5}"},
+	{"nostr-secret-key", "Nostr secret key",
+		"\\bnsec1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{58}\\b"},
+	{"openssh-private-key", "OpenSSH private key", "-{5}BEGIN OPENSSH PRIVATE KEY-{5}"},
+	{"openvpn-static-key", "OpenVPN static or tls-crypt key",
+		"-{5}BEGIN OpenVPN (Static key V1|tls-crypt-v2 (client|server) key)-{5}"},
+	{"pem-private-key", "Private key in PEM",
+		"-{5}BEGIN (RSA |DSA |EC |ENCRYPTED )?PRIVATE KEY-{5}"},
+	{"pem-private-key-in-base64", "Private key in PEM, in base64 once more",
+		"\\bLS0tLS1CRUdJTi(BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|"
+		"BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR)[A-Za-z0-9+/]{20,5000}={0,2}"},
+	{"pgp-private-key", "OpenPGP private key", "-{5}BEGIN PGP PRIVATE KEY BLOCK-{5}"},
+	{"putty-private-key", "PuTTY private key",
+		"PuTTY-User-Key-File-[123]: (ecdsa|ssh)-[a-z0-9-]{3,24}"},
+	{"pwdump-entry", "Line of a dump of Windows passwords",
+		":[0-9]{1,7}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:::"},
+	{"rails-master-key", "Rails master key",
+		"RAILS_MASTER_KEY['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}['\"]?[a-f0-9]{32}"
+		"\\b"},
+	{"rails-secret-key-base", "Rails secret key",
+		"(secret_key_base|SECRET_KEY_BASE)['\"]?[[:blank:]]{0,8}(:|=|=>)[[:blank:]]{0,8}"
+		"['\"]?[a-f0-9]{128}\\b"},
+	{"signify-secret-key", "Secret key of signify or minisign",
+		"\\bRWR(CSwAAA|TY0Iy)[A-Za-z0-9+/]{120,210}={0,2}"},
+	{"ssh2-private-key", "SSH2 private key of SSH.com",
+		"-{4} BEGIN SSH2 ENCRYPTED PRIVATE KEY -{4}"},
+	{"symfony-app-secret", "Symfony application secret", "\\bAPP_SECRET=['\"]?[a-f0-9]{32}\\b"},
+	{"wireguard-private-key", "WireGuard private key",
+		"\\bPrivateKey[[:blank:]]{0,8}=[[:blank:]]{0,8}[A-Za-z0-9+/]{42}"
+		"[AEIMQUYcgkosw048]="},
+	{"wordpress-salt", "WordPress authentication key or salt",
+		"define\\([[:blank:]]{0,4}['\"](AUTH|LOGGED_IN|NONCE|SECURE_AUTH)_(KEY|SALT)"
+		"['\"],[[:blank:]]{0,12}['\"][^'\"]{64}['\"]"},
+};
+
+const struct rule_family rules_keys = {
+	.name = "keys",
+	.title = "keys and files that hold them",
+	.rules = rules,
+	.count = sizeof(rules) / sizeof(rules[0]),
+};
