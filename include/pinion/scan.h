@@ -31,6 +31,19 @@ enum pinion_scan_order {
 	PINION_SCAN_IN_ORDER = 1,
 };
 
+/* In which order the files of a tree are added. */
+enum pinion_scan_walk_order {
+	/*
+	 * Any: tasks of the runtime list directories, many at once.
+	 */
+	PINION_SCAN_WALK_ANY = 0,
+	/*
+	 * Directories depth first, as the file system lists them: the adding
+	 * thread lists them alone.
+	 */
+	PINION_SCAN_WALK_LISTED = 1,
+};
+
 /* The outcome of a path. */
 enum pinion_scan_outcome {
 	PINION_SCAN_DONE = 0,	   /* the engine got every byte, or has enough */
@@ -189,7 +202,7 @@ struct pinion_scan_config {
 	 * ends the file, and later windows of it are not handed over.
 	 */
 	uint32_t report_gaps;
-	uint32_t reserved; /* 0 */
+	uint32_t walk_order; /* enum pinion_scan_walk_order; default any */
 	/*
 	 * Nanoseconds that the open of a file may take, or a read that brings
 	 * no byte while no other read of that file ends; then it is cancelled,
@@ -279,7 +292,9 @@ PINION_API int pinion_scan_add_file_beneath(
 
 /*
  * Adds a path as pinion_scan_add_file(), but walks a directory and adds all
- * files below it.
+ * files below it, in the order of `walk_order`. Tasks of the runtime help to
+ * list directories; the calling thread goes on without them where all workers
+ * are busy.
  */
 PINION_API int pinion_scan_add_tree(struct pinion_scan *scan, const char *path);
 

@@ -14,6 +14,8 @@
 
 PINION_BEGIN_DECLS
 
+struct pinion_runtime;
+
 enum pinion_walk_kind {
 	PINION_WALK_FILE = 0,	 /* regular, or of unknown type */
 	PINION_WALK_SYMLINK = 1, /* below the root; not followed */
@@ -84,6 +86,12 @@ struct pinion_walk_config {
 	 * above it count, too.
 	 */
 	uint32_t skip_ignored;
+	/*
+	 * Tasks of it list directories, many at once; the calling thread, which
+	 * is no worker, makes the visits, in any order. NULL, the default: the
+	 * calling thread walks alone.
+	 */
+	struct pinion_runtime *runtime;
 };
 
 PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size);
@@ -99,7 +107,8 @@ PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config,
  * descriptor while it reads one.
  *
  * Errors: as pinion_walk(). -EINVAL: a field out of range. -E2BIG: the struct
- * is newer than the library and an unknown field is set.
+ * is newer than the library and an unknown field is set. -EDEADLK: with
+ * `runtime`, on a worker thread of any runtime.
  * Since: 0.1
  */
 PINION_API int pinion_walk_with(

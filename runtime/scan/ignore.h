@@ -12,7 +12,7 @@
  * Where the root is inside a repository, the directories above it up to the
  * repository's own have levels too. Only a `.git` that belongs to the user of
  * the process, or to the owner of the root, makes a repository of a directory
- * above: else any user could hide files with one in /tmp.
+ * above: else any user could hide files by a repository in /tmp.
  *
  * Ignore files come hostile as trees do: a link is not followed, a file that is
  * not regular is not opened, a file that is too large or holds NULs has no

@@ -78,7 +78,8 @@ struct pinion_scan {
 	void *arg;
 	uint32_t cached_window_bytes; /* window for files that are copied */
 	uint32_t slot_count;
-	uint32_t roots_max; /* trees whose root may be open at a time */
+	uint32_t roots_max;	  /* trees whose root may be open at a time */
+	uint32_t directories_max; /* that a walk may have open */
 	struct pin_slot *slots;
 	struct pin_track *tracks;
 	uint8_t *user_memory;

@@ -12,6 +12,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/io/file.h"
+#include "runtime/scan/walk_tasks.h"
 #include "runtime/task/entry.h"
 
 #include <dirent.h>
@@ -38,6 +39,8 @@ enum {
 	SPARE_DESCRIPTORS = 6,
 	/* One in this number of the rest is for roots of trees. */
 	ROOTS_PART = 8,
+	/* So is one in this number, for open directories of a walk. */
+	DIRECTORIES_PART = 8,
 	USER_ALIGN = 64,
 	USER_BYTES_MAX = 1 << 20,
 };
@@ -77,16 +80,25 @@ static uint32_t descriptors_left(uint32_t wanted)
 }
 
 /*
- * Divides the descriptors that are left among files and roots of trees. Each
- * file may be of a tree of its own, so as many roots as files are enough. Where
- * that is too much, files get seven of eight: most trees have many files.
+ * Divides the descriptors that are left among files, roots of trees, and
+ * directories of a walk. Each file may be of a tree of its own, so as many
+ * roots as files are enough. Where that is too much, files get seven of eight:
+ * most trees have many files.
  */
-static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
+static void divide_descriptors(
+	uint32_t *files, uint32_t worker_count, uint32_t *out_roots, uint32_t *out_directories)
 {
-	uint32_t left = descriptors_left(2 * *files);
-	uint32_t roots = left / ROOTS_PART;
+	uint32_t directories = pin_walk_directories(worker_count);
+	uint32_t left = descriptors_left(2 * *files + directories);
+	uint32_t roots;
 
 	PIN_DCHECK(*files > 0 && left >= 2);
+	if (directories > left / DIRECTORIES_PART) {
+		directories = left / DIRECTORIES_PART;
+	}
+	left -= directories;
+	*out_directories = 1 + directories; /* one is of those that are spared */
+	roots = left / ROOTS_PART;
 	roots = roots > 0 ? roots : 1;
 	if (*files > left - roots) {
 		*files = left - roots;
@@ -113,7 +125,7 @@ static int check_ranges(const struct pinion_scan_config *config, struct pin_refu
 		{"report_holes", config->report_holes, 0, 1},
 		{"skip_ignored", config->skip_ignored, 0, 1},
 		{"report_gaps", config->report_gaps, 0, 1},
-		{"reserved", config->reserved, 0, 0},
+		{"walk_order", config->walk_order, 0, PINION_SCAN_WALK_LISTED},
 		{"file_timeout_ns", config->file_timeout_ns, 0, FILE_TIMEOUT_NS_MAX},
 	};
 
@@ -256,6 +268,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 {
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
 	uint32_t roots_max = 0;
+	uint32_t directories_max = 0;
 	struct pinion_scan_config complete;
 	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
@@ -271,7 +284,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (rc < 0) {
 		return rc;
 	}
-	divide_descriptors(&complete.files_in_flight, &roots_max);
+	divide_descriptors(&complete.files_in_flight, worker_count, &roots_max, &directories_max);
 	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
 	if (scan == NULL) {
 		return -ENOMEM;
@@ -289,6 +302,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	scan->slot_count = complete.files_in_flight;
 	scan->batch_max = 1;
 	scan->roots_max = roots_max;
+	scan->directories_max = directories_max;
 	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
 	/* Megabytes, of which small files use little: touched when needed. */

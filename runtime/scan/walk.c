@@ -2,8 +2,8 @@
 /*
  * The walk's public calls, and the walk by the thread that calls them.
  *
- * A directory is listed to its end, then the next one that waits is entered:
- * the first subdirectory of the one just listed, if it has any (walk.h).
+ * A directory is listed to its end, then the next that waits is entered:
+ * the first subdirectory of the one just listed, if it has any (walk_tree.h).
  *
  * Runs on the caller's thread; see pinion/walk.h for the contract.
  *
@@ -14,6 +14,9 @@
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/long_path.h"
+#include "runtime/scan/walk_list.h"
+#include "runtime/scan/walk_tasks.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,24 +93,22 @@ static int start(struct pin_walk *walk, const struct pin_walk_path *root,
 
 /* ---- by one thread ---- */
 
-static bool is_cancelled(const struct pin_walk *walk)
-{
-	return walk->is_cancelled != NULL && pin_load_acquire_u32(walk->is_cancelled) != 0;
-}
-
 /* The open directory to its end; its subdirectories wait then. */
 static int list_all(struct pin_walker *walker)
 {
 	enum pin_listing_state state;
-	int rc = 0;
 
 	do {
+		struct pin_names *names;
+
 		state = pin_walker_list(walker);
-		if (state == PIN_LISTING_READ) {
-			rc = pin_walker_put_names(walker);
+		PIN_CHECK(state != PIN_LISTING_FULL); /* it fills no block */
+		names = state == PIN_LISTING_READ ? pin_walker_take_names(walker) : NULL;
+		if (names != NULL) {
+			pin_walk_add_names(walker->walk, walker->directory, names);
 		}
-	} while (rc == 0 && state == PIN_LISTING_READ);
-	return rc == 0 ? walker->rc : rc;
+	} while (state == PIN_LISTING_READ && walker->rc == 0);
+	return walker->rc;
 }
 
 /*
@@ -120,15 +121,12 @@ static int run(struct pin_walker *walker, struct pin_directory *directory)
 	int rc = 0;
 
 	while (rc == 0 && directory != NULL) {
-		if (is_cancelled(walk)) {
+		if (pin_walk_is_cancelled(walk)) {
 			pin_directory_release(walk, directory);
 			return -ECANCELED;
 		}
-		if (pin_walker_open(walker, directory)) {
-			rc = list_all(walker);
-		} else {
-			rc = walker->rc;
-		}
+		rc = pin_walker_open(walker, directory) == PIN_LISTING_READ ? list_all(walker)
+									    : walker->rc;
 		if (walker->listing != NULL) {
 			pin_walker_close(walker);
 		}
@@ -139,27 +137,37 @@ static int run(struct pin_walker *walker, struct pin_directory *directory)
 	return rc;
 }
 
-static int walk_root(struct pin_walk *walk, const char *root)
+/* The root, which is taken over, and all below it. */
+static int walk_alone(struct pin_walk *walk, struct pin_directory *root)
 {
 	struct pin_walker walker = {.walk = walk};
-	struct pin_directory *directory = NULL;
-	size_t root_bytes = strlen(root);
-	int rc = pin_walk_path_set(walk, &walker.path, root, root_bytes);
+	int rc = run(&walker, root);
 
-	walk->root_bytes = root_bytes;
-	/* As paths are joined. */
-	walk->names_start = root_bytes;
-	if (root_bytes > 0 && root[root_bytes - 1] != '/') {
-		walk->names_start++;
-	}
-	if (rc == 0) {
-		rc = start(walk, &walker.path, &directory);
-	}
-	if (rc == 0) {
-		rc = run(&walker, directory);
-	}
 	pin_walker_fini(&walker);
 	pin_walk_drop_names(walk);
+	return rc;
+}
+
+static int walk_root(struct pin_walk *walk, const struct pin_walk_means *means, const char *root)
+{
+	struct pin_walk_path path = {.bytes = NULL};
+	struct pin_directory *directory = NULL;
+	int rc = pin_walk_path_set(walk, &path, root, strlen(root));
+
+	if (rc == 0) {
+		walk->root_bytes = path.length;
+		/* As paths are joined. */
+		walk->names_start = path.length;
+		if (path.length > 0 && root[path.length - 1] != '/') {
+			walk->names_start++;
+		}
+		rc = start(walk, &path, &directory);
+	}
+	pin_walk_path_free(walk, &path);
+	if (rc == 0 && directory != NULL) {
+		rc = means->runtime == NULL ? walk_alone(walk, directory)
+					    : pin_walk_by_tasks(walk, means, directory);
+	}
 	if (walk->root_fd >= 0) {
 		close(walk->root_fd);
 	}
@@ -192,25 +200,20 @@ static int accept_config(struct pinion_walk_config *out, const struct pinion_wal
 	return rc == 0 && out->skip_ignored > 1 ? -EINVAL : rc;
 }
 
-int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
-	const struct pin_atomic_u32 *is_cancelled, pinion_walk_fn visit, void *arg)
+int pin_walk(const struct pin_walk_means *means, const char *root,
+	const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
 {
 	struct pin_walk walk = {
-		.host = host,
-		.is_cancelled = is_cancelled,
+		.host = means->host,
+		.is_cancelled = means->is_cancelled,
 		.visit = visit,
 		.arg = arg,
 		.root_fd = -1,
+		.has_ignores = config->skip_ignored != 0,
 	};
-	struct pinion_walk_config complete;
 	int saved_errno = errno;
-	int rc = accept_config(&complete, config);
+	int rc = walk_root(&walk, means, root);
 
-	if (rc != 0) {
-		return rc;
-	}
-	walk.has_ignores = complete.skip_ignored != 0;
-	rc = walk_root(&walk, root);
 	errno = saved_errno;
 	return rc;
 }
@@ -218,7 +221,18 @@ int pin_walk(const struct pin_host *host, const char *root, const struct pinion_
 int pinion_walk_with(
 	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
 {
-	return pin_walk(&pin_host_linux, root, config, NULL, visit, arg);
+	struct pinion_walk_config complete;
+	struct pin_walk_means means = {.host = &pin_host_linux};
+	int rc = accept_config(&complete, config);
+
+	if (rc != 0) {
+		return rc;
+	}
+	means.runtime = complete.runtime;
+	if (complete.runtime != NULL && pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	return pin_walk(&means, root, &complete, visit, arg);
 }
 
 int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)

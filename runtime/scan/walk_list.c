@@ -10,7 +10,7 @@
  * walker's path is that of the directory being listed, but for the time of a
  * visit.
  */
-#include "runtime/scan/walk.h"
+#include "runtime/scan/walk_list.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
@@ -100,7 +100,7 @@ int pin_walk_path_add(const struct pin_walk *walk, struct pin_walk_path *path, c
 }
 
 /* Back to the directory being listed. */
-static void path_cut(struct pin_walk_path *path, size_t bytes)
+void pin_walk_path_cut(struct pin_walk_path *path, size_t bytes)
 {
 	PIN_CHECK(bytes <= path->length);
 	path->length = bytes;
@@ -114,7 +114,7 @@ void pin_walk_path_free(const struct pin_walk *walk, struct pin_walk_path *path)
 }
 
 /* From its end to its beginning, as a node knows its parent. */
-static int path_of_directory(const struct pin_walk *walk, struct pin_walk_path *path,
+int pin_walk_path_of(const struct pin_walk *walk, struct pin_walk_path *path,
 	const struct pin_directory *directory)
 {
 	int rc = path_reserve(walk, path, directory->path_bytes);
@@ -157,7 +157,7 @@ int pin_walk_visit(const struct pin_walk *walk, const struct pin_walk_path *path
 	return walk->visit(walk->arg, &entry);
 }
 
-/* What is found in the directory being listed; no name: itself. */
+/* An entry of the directory being listed; no name: itself. */
 struct found {
 	const char *name;
 	size_t name_bytes;
@@ -166,7 +166,7 @@ struct found {
 	uint32_t mode;
 };
 
-static int visit_found(struct pin_walker *walker, const struct found *found)
+static int visit_now(struct pin_walker *walker, const struct found *found)
 {
 	size_t length = walker->path.length;
 	int rc = found->name_bytes == 0
@@ -177,10 +177,58 @@ static int visit_found(struct pin_walker *walker, const struct found *found)
 		rc = pin_walk_visit(
 			walker->walk, &walker->path, found->kind, found->error, found->mode);
 	}
-	path_cut(&walker->path, length);
+	pin_walk_path_cut(&walker->path, length);
 	return rc;
 }
 
+/* ---- blocks ---- */
+
+static void put_record(struct pin_walk_block *block, const struct pin_walk_record *record,
+	const void *name, size_t name_bytes)
+{
+	char *end = (char *)block->bytes + block->used_bytes;
+	size_t bytes = pin_round_up(sizeof(*record) + name_bytes, sizeof(uint64_t));
+
+	PIN_CHECK(bytes <= block->capacity_bytes - block->used_bytes);
+	memcpy(end, record, sizeof(*record));
+	memcpy(end + sizeof(*record), name, name_bytes);
+	block->used_bytes += (uint32_t)bytes;
+}
+
+/* There is room; the block becomes a user of the directory. */
+static void put_found(
+	struct pin_walker *walker, struct pin_directory *directory, const struct found *found)
+{
+	struct pin_walk_block *block = walker->block;
+	struct pin_walk_record record = {
+		.kind = found->kind,
+		.mode = found->mode,
+		.error = found->error,
+		.name_bytes = (uint32_t)found->name_bytes,
+	};
+
+	PIN_CHECK(pin_walker_has_room(walker, found->name_bytes));
+	if (block->directory != directory) {
+		struct pin_walk_record of = {
+			.kind = PIN_WALK_DIRECTORY,
+			.name_bytes = sizeof(directory),
+		};
+
+		pin_fetch_add_relaxed_u32(&directory->users, 1);
+		put_record(block, &of, &directory, sizeof(directory));
+		block->directory = directory;
+	}
+	put_record(block, &record, found->name, found->name_bytes);
+}
+
+static int visit_found(struct pin_walker *walker, const struct found *found)
+{
+	if (walker->fills_blocks) {
+		put_found(walker, walker->directory, found);
+		return 0;
+	}
+	return visit_now(walker, found);
+}
 static int visit_error(struct pin_walker *walker, const char *name, int error)
 {
 	return visit_found(walker,
@@ -248,7 +296,7 @@ static int check_loop(struct pin_walker *walker, struct found *found)
 	is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
 					     : pin_beneath_loops(walker->listing->fd, found->name);
 	found->error = is_loop ? -ELOOP : 0;
-	path_cut(&walker->path, length);
+	pin_walk_path_cut(&walker->path, length);
 	return 0;
 }
 
@@ -279,6 +327,7 @@ static void keep_name(struct pin_listing *listing, const struct found *found)
 	PIN_CHECK(listing->kept_bytes <= listing->position);
 	memmove(names + listing->kept_bytes, found->name, found->name_bytes + 1);
 	listing->kept_bytes += (uint32_t)found->name_bytes + 1;
+	listing->kept_count++;
 }
 
 /* Of a mode that is known. */
@@ -339,18 +388,22 @@ static enum pin_listing_state end(struct pin_walker *walker, int rc)
 	return rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
 }
 
-/* Reads the next part; what was read before is not needed any more. */
+/* Reads the next part in place of the last. */
 static enum pin_listing_state read_part(struct pin_walker *walker)
 {
 	struct pin_listing *listing = walker->listing;
-	long bytes = syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
+	long bytes;
 
-	PIN_CHECK(listing->kept_bytes == 0);
+	PIN_CHECK(listing->kept_bytes == 0); /* taken */
+	if (!pin_walker_has_room(walker, 0)) {
+		return PIN_LISTING_FULL;
+	}
+	bytes = syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
 	/* Entries listed so far count; the rest is one failure. */
 	if (bytes <= 0) {
 		return end(walker, bytes == 0 ? 0 : visit_error(walker, NULL, -errno));
 	}
-	PIN_CHECK(bytes <= PIN_WALK_LIST_BYTES);
+	PIN_CHECK(bytes <= (long)PIN_WALK_LIST_BYTES);
 	listing->position = 0;
 	listing->end = (uint32_t)bytes;
 	return PIN_LISTING_READ;
@@ -371,8 +424,13 @@ enum pin_listing_state pin_walker_list(struct pin_walker *walker)
 		const struct list_entry *entry =
 			(const void *)((const char *)listing->list + listing->position);
 		uint32_t record_bytes = entry->record_bytes;
-		int rc = is_dot(entry->name) ? 0 : list_one(walker, entry);
+		int rc;
 
+		/* A name is shorter than its record. */
+		if (!pin_walker_has_room(walker, record_bytes)) {
+			return PIN_LISTING_FULL;
+		}
+		rc = is_dot(entry->name) ? 0 : list_one(walker, entry);
 		if (rc != 0) {
 			return end(walker, rc);
 		}
@@ -507,6 +565,7 @@ static struct pin_listing *listing_create(
 	listing->position = 0;
 	listing->end = 0;
 	listing->kept_bytes = 0;
+	listing->kept_count = 0;
 	listing->errors = (struct pin_ignore_errors){.of = {0}};
 	return listing;
 }
@@ -519,26 +578,34 @@ static void close_directory(const struct pin_walk *walk, int fd)
 }
 
 /* The directory cannot be entered; its path is the walker's. */
-static bool refuse(struct pin_walker *walker, struct pin_directory *directory, int error)
+static enum pin_listing_state refuse(struct pin_walker *walker, int error)
 {
+	bool is_wanting = error == -EMFILE || error == -ENFILE;
+
+	if (is_wanting && walker->is_patient) {
+		return PIN_LISTING_WANTING;
+	}
 	walker->rc = error == -ENOMEM ? error : visit_error(walker, NULL, error);
-	pin_directory_release(walker->walk, directory);
-	return false;
+	pin_directory_release(walker->walk, walker->directory);
+	return walker->rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
 }
 
-bool pin_walker_open(struct pin_walker *walker, struct pin_directory *directory)
+enum pin_listing_state pin_walker_open(struct pin_walker *walker, struct pin_directory *directory)
 {
 	const struct pin_walk *walk = walker->walk;
-	int error = path_of_directory(walk, &walker->path, directory);
+	int error;
 	int fd;
 
 	PIN_CHECK(walker->listing == NULL && walker->rc == 0);
+	PIN_CHECK(pin_walker_may_open(walker));
+	walker->directory = directory;
+	error = pin_walk_path_of(walk, &walker->path, directory);
 	if (error != 0) {
-		return refuse(walker, directory, error);
+		return refuse(walker, error);
 	}
 	fd = open_directory(walker, directory);
 	if (fd < 0) {
-		return refuse(walker, directory, fd);
+		return refuse(walker, fd);
 	}
 	error = identify(directory, fd);
 	if (error == 0) {
@@ -547,27 +614,42 @@ bool pin_walker_open(struct pin_walker *walker, struct pin_directory *directory)
 	}
 	if (error != 0) {
 		close_directory(walk, fd);
-		return refuse(walker, directory, error);
+		return refuse(walker, error);
 	}
 	walker->rc = walk->has_ignores ? read_ignore_files(walker) : 0;
-	return walker->rc == 0;
+	return walker->rc == 0 ? PIN_LISTING_READ : PIN_LISTING_ENDED;
 }
 
-int pin_walker_put_names(struct pin_walker *walker)
+int pin_walker_resume(struct pin_walker *walker, struct pin_listing *listing)
+{
+	const struct pin_walk *walk = walker->walk;
+	int rc = pin_walk_path_of(walk, &walker->path, listing->directory);
+
+	PIN_CHECK(walker->listing == NULL && listing->fd >= 0);
+	walker->listing = listing;
+	walker->directory = listing->directory;
+	return rc == 0 && walk->has_ignores ? set_match(walker) : rc;
+}
+
+struct pin_names *pin_walker_take_names(struct pin_walker *walker)
 {
 	struct pin_listing *listing = walker->listing;
 	struct pin_names *names;
 
 	if (listing->kept_bytes == 0) {
-		return 0;
+		return NULL;
 	}
-	names = pin_names_create(walker->walk, listing->list, listing->kept_bytes);
+	names = pin_names_create(
+		walker->walk, listing->list, listing->kept_bytes, listing->kept_count);
 	listing->kept_bytes = 0;
-	if (names == NULL) {
-		return -ENOMEM;
-	}
-	pin_walk_add_names(walker->walk, listing->directory, names);
-	return 0;
+	listing->kept_count = 0;
+	walker->rc = names == NULL ? -ENOMEM : 0;
+	return names;
+}
+
+static void listing_free(const struct pin_walk *walk, struct pin_listing *listing)
+{
+	pin_heap_release(walk->host, listing, PIN_HEAP_ALIGN, 1, sizeof(*listing));
 }
 
 void pin_walker_close(struct pin_walker *walker)
@@ -577,8 +659,11 @@ void pin_walker_close(struct pin_walker *walker)
 	close_directory(walker->walk, listing->fd);
 	pin_directory_release(walker->walk, listing->directory);
 	walker->listing = NULL;
-	PIN_CHECK(walker->spare == NULL);
-	walker->spare = listing;
+	if (walker->spare == NULL) {
+		walker->spare = listing;
+	} else {
+		listing_free(walker->walk, listing);
+	}
 }
 
 void pin_walker_fini(struct pin_walker *walker)
@@ -588,7 +673,7 @@ void pin_walker_fini(struct pin_walker *walker)
 	if (walker->listing != NULL) {
 		pin_walker_close(walker);
 	}
-	pin_heap_release(walk->host, walker->spare, PIN_HEAP_ALIGN, 1, sizeof(*walker->spare));
+	listing_free(walk, walker->spare);
 	walker->spare = NULL;
 	pin_walk_path_free(walk, &walker->path);
 	pin_walk_path_free(walk, &walker->match);

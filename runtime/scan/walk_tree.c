@@ -3,9 +3,9 @@
  * The directories of a walk that wait to be listed, and those above them.
  *
  * Called by the threads that walk, one at a time unless said otherwise; see
- * walk.h for the nodes and their users.
+ * walk_tree.h for the nodes and their users.
  */
-#include "runtime/scan/walk.h"
+#include "runtime/scan/walk_tree.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 
@@ -69,14 +69,15 @@ void pin_directory_release(const struct pin_walk *walk, struct pin_directory *di
 
 /* ---- names that wait ---- */
 
-struct pin_names *pin_names_create(const struct pin_walk *walk, const void *text, size_t bytes)
+struct pin_names *pin_names_create(
+	const struct pin_walk *walk, const void *text, size_t bytes, size_t count)
 {
 	struct pin_names *names =
 		pin_heap_allocate(walk->host, PIN_HEAP_ALIGN, sizeof(*names) + bytes, 1);
 
-	PIN_CHECK(bytes > 0);
+	PIN_CHECK(count > 0 && bytes >= 2 * count);
 	if (names != NULL) {
-		*names = (struct pin_names){.bytes = bytes};
+		*names = (struct pin_names){.count = count, .bytes = bytes};
 		memcpy(names->text, text, bytes);
 		PIN_CHECK(names->text[bytes - 1] == '\0');
 	}
@@ -102,6 +103,8 @@ void pin_walk_add_names(
 		directory->first = names;
 	}
 	directory->last = names;
+	walk->waiting_count += names->count;
+	walk->waiting_bytes += names->bytes;
 }
 
 /* The directory on top has given its last name. */
@@ -121,9 +124,13 @@ static void pass_name(struct pin_walk *walk, size_t name_bytes)
 	struct pin_directory *directory = walk->top;
 	struct pin_names *names = directory->first;
 
+	PIN_CHECK(names->count > 0);
 	names->position += name_bytes + 1;
-	PIN_CHECK(names->position <= names->bytes);
-	if (names->position == names->bytes) {
+	names->count--;
+	walk->waiting_count--;
+	walk->waiting_bytes -= name_bytes + 1;
+	PIN_CHECK((names->count == 0) == (names->position == names->bytes));
+	if (names->count == 0) {
 		directory->first = names->next;
 		names_free(walk, names);
 	}
@@ -166,4 +173,6 @@ void pin_walk_drop_names(struct pin_walk *walk)
 		}
 		pop(walk);
 	}
+	walk->waiting_count = 0;
+	walk->waiting_bytes = 0;
 }

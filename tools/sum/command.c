@@ -296,6 +296,7 @@ static int parse_and_run(
 	int option;
 
 	scan->order = PINION_SCAN_IN_ORDER;
+	scan->walk_order = PINION_SCAN_WALK_LISTED; /* so are the lines */
 	scan->file_user_bytes = sizeof(struct sum_file);
 	scan->report_holes = 1;
 	scan->report_gaps = 1;

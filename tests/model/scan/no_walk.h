@@ -24,13 +24,12 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 	*config = (struct pinion_walk_config){.size = size};
 }
 
-int pin_walk(const struct pin_host *host, const char *path, const struct pinion_walk_config *config,
-	const struct pin_atomic_u32 *is_cancelled, pinion_walk_fn visit_entry, void *arg)
+int pin_walk(const struct pin_walk_means *means, const char *path,
+	const struct pinion_walk_config *config, pinion_walk_fn visit_entry, void *arg)
 {
-	(void)host;
+	(void)means;
 	(void)path;
 	(void)config;
-	(void)is_cancelled;
 	(void)visit_entry;
 	(void)arg;
 	return 0;

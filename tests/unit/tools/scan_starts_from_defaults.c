@@ -42,6 +42,7 @@ static void check_scan_defaults(void)
 	expect_number("holes", 0, config.report_holes);
 	expect_number("ignore files", 0, config.skip_ignored);
 	expect_number("gaps", 0, config.report_gaps);
+	expect_number("walk order", PINION_SCAN_WALK_ANY, config.walk_order);
 	expect_number("file timeout", 0, (long long)config.file_timeout_ns);
 }
 
