@@ -22,7 +22,7 @@
 enum {
 	STACK_BYTES = 256 * 1024,
 	FRAME_BYTES = 1024,
-	SNAPSHOT_STEPS = 20, /* apart */
+	SNAPSHOT_STEPS = 6, /* apart: a state costs as much as some of them */
 	STEPS_MAX = 20000,
 	LOCAL_BYTES = 128,
 	TEXT_BYTES = 1024,
@@ -241,6 +241,17 @@ static void leave(void)
 	}
 }
 
+/* In a quiet part the lowest thread that can run does. */
+static void run_lower(void)
+{
+	for (uint32_t i = 0; i < execution.current; i++) {
+		if (can_run(&execution.threads[i])) {
+			switch_to(i);
+			return;
+		}
+	}
+}
+
 void model_point(void)
 {
 	uint32_t others[MODEL_THREADS_MAX];
@@ -253,13 +264,11 @@ void model_point(void)
 		(void)choices_take(1, 0);
 		return;
 	}
-	count = find_others(others);
 	if (model_is_quiet()) {
-		if (count > 0 && others[0] < execution.current) {
-			switch_to(others[0]);
-		}
+		run_lower();
 		return;
 	}
+	count = find_others(others);
 	choice = model_choose(MODEL_PREEMPTION, count + 1);
 	if (choice > 0) {
 		switch_to(others[choice - 1]);
