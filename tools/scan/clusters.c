@@ -259,7 +259,7 @@ static void remove_first(struct candidates *open)
 	memmove(open->items, open->items + 1, open->count * sizeof(open->items[0]));
 }
 
-/* Counts what is about to be searched; false: it is too much. */
+/* Counts bytes before they are searched; false: they are too many. */
 static bool count_work(const struct findings *findings, struct findings_rule *state, uint64_t bytes)
 {
 	state->work += bytes;

@@ -7,7 +7,7 @@
  * cluster, so clusters are searched apart; and each in parts, as soon as it is
  * known where matches end that start there. Which ends Hyperscan reports beyond
  * those of matches, and so how far a cluster reaches, may depend on the
- * windows; what is found in it does not, since no match is outside of clusters
+ * windows; its findings do not, since no match is outside of clusters
  * and each may be as long as any other.
  *
  *   1. A start s is decided when all ends up to s and the widest match are

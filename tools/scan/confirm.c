@@ -115,7 +115,7 @@ int confirm_regex_check(struct confirm_regex *regex, char out_reason[REGEX_REASO
 	return error;
 }
 
-/* NULL: no memory, as what is used here has been checked. */
+/* NULL: no memory, since the expression has been checked. */
 static const pcre2_code *need_code(struct confirm_regex *regex, bool has_end)
 {
 	void **place = &regex->codes[has_end || !regex->texts.has_marks];

@@ -14,7 +14,7 @@
  *      those that `\b`, `$` (one byte) and `\Z` (two) read after an end. Where
  *      text is kept, SNIPPET_CONTEXT bytes are held back in place of two.
  *   2. Its prefix is longer than the widest match: by the bytes of (1), and by
- *      one that `\b` and `^` read before a start, or as above. Hence a match
+ *      one byte that `\b` and `^` read before a start, or as above. Hence a match
  *      that starts at the first byte of a window that is not the file's first
  *      is never owned, and what `\A` falsely finds there is not either.
  *

@@ -346,6 +346,14 @@ static int decide_rule(
 	return error;
 }
 
+/* A rule that is only there for others, of which none asks for it. */
+static bool is_unwanted(const struct findings *findings, uint32_t rule)
+{
+	const struct rule *item = &findings->rules->items[rule];
+
+	return item->filter->skips_report && !item->is_companion;
+}
+
 /* As decide_rule(), for a confirmed rule. */
 static int decide_confirmed(
 	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
@@ -354,16 +362,22 @@ static int decide_confirmed(
 	int status;
 
 	while ((status = clusters_next(findings, file, state, &finding)) == 1) {
-		if (is_cut(findings, state)) {
+		if (!is_unwanted(findings, state->rule) && is_cut(findings, state)) {
 			free(finding.text);
 			state->open.count = 0;
+			state->taken_to = state->shown_to;
 			status = 0;
 			if (!state->is_over) {
 				set_over(findings, file, state);
 			}
 			break;
 		}
+		if (is_unwanted(findings, state->rule)) {
+			free(finding.text);
+			continue;
+		}
 		state->taken_count++;
+		state->shown_to = finding.end;
 		status = finding_list_add(&file->held, &finding);
 		if (status != 0) {
 			free(finding.text);
@@ -446,6 +460,14 @@ static bool is_held_long(const struct findings *findings, const struct findings_
 		finding->end + findings->hold_bytes <= file->complete_to;
 }
 
+/* Whether its companions are not decided yet. */
+static bool is_waiting(const struct findings *findings, const struct findings_file *file,
+	const struct finding *finding)
+{
+	return findings->rules->has_companions && !file->has_ended &&
+		companions_concern(findings->rules, finding->rule);
+}
+
 /* Leaves the others sorted. */
 static void show_decided(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg)
@@ -455,7 +477,8 @@ static void show_decided(const struct findings *findings, struct findings_file *
 
 	finding_list_sort(&file->held);
 	while (count < file->held.count && file->held.items[count].start < watermark &&
-		is_held_long(findings, file, &file->held.items[count])) {
+		is_held_long(findings, file, &file->held.items[count]) &&
+		!is_waiting(findings, file, &file->held.items[count])) {
 		count++;
 	}
 	if (count == 0) {
@@ -564,8 +587,14 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 	pthread_mutex_lock(&file->lock);
 	error = merge_waiting(findings, file, true);
 	file->complete_to = UINT64_MAX;
+	file->has_ended = true;
 	if (error == 0) {
 		error = decide(findings, file);
+	}
+	if (error == 0 && findings->rules->has_companions) {
+		finding_list_sort(&file->held);
+		error = companions_apply(
+			findings->rules, &file->held, file->locate, file->locate_arg);
 	}
 	show_decided(findings, file, show, arg);
 	pthread_mutex_unlock(&file->lock);

@@ -13,7 +13,9 @@
  * one may still come, again for about the widest match. A rule without a
  * widest match holds back everything until the file ends.
  *
- * Confirmed rules have their findings from clusters.h.
+ * Confirmed rules have their findings from clusters.h. Findings of rules that
+ * require companions, and those companions, are decided at the end of the file
+ * (companions.h), and hold back the findings after them.
  *
  * A limit of findings per rule and file (rules->findings_max): the first ones
  * are shown, and the rule is over in the file when there is one more. It is
@@ -29,6 +31,7 @@
 #ifndef PINION_TOOLS_SCAN_FINDINGS_H
 #define PINION_TOOLS_SCAN_FINDINGS_H
 
+#include "tools/scan/companions.h"
 #include "tools/scan/engine.h"
 #include "tools/scan/finding.h"
 
@@ -53,6 +56,7 @@ struct findings_rule {
 	uint32_t rule;
 	uint64_t taken_to;    /* end of the last finding */
 	uint64_t taken_count; /* findings */
+	uint64_t shown_to;    /* of a confirmed rule: the end of the last kept one */
 	uint64_t work;	      /* widths of all candidates so far */
 	uint64_t searched_to; /* once it is over: the end of its last candidate */
 	size_t open_look;     /* number of open candidates at which the limit is checked next */
@@ -71,6 +75,7 @@ struct findings_window;
 struct findings_file {
 	pthread_mutex_t lock; /* guards what follows */
 	bool is_ready;
+	bool has_ended;
 	uint64_t next_index;
 	uint64_t complete_to;
 	struct findings_window *waiting; /* by index */
@@ -83,6 +88,9 @@ struct findings_file {
 	/* Set after the open, for rules that ask for it; NULL: all do. */
 	const char *path;
 	size_t path_bytes;
+	/* Set after the open, for companions; NULL: lines are not known. */
+	companions_locate_fn locate;
+	void *locate_arg;
 	struct rules_over over;
 };
 

@@ -103,6 +103,20 @@ static bool measure(const struct matcher_ops *matcher, struct rules *rules)
 	return is_ok;
 }
 
+static bool resolve(struct rules *rules)
+{
+	const char *missing;
+	uint32_t rule;
+	char reason[256];
+
+	if (rules_resolve(rules, &rule, &missing) == 0) {
+		return true;
+	}
+	snprintf(reason, sizeof(reason), "requires the rule %.128s, which is not there", missing);
+	complain_rule(&rules->items[rule], reason);
+	return false;
+}
+
 const struct matcher_ops *scan_rules_matcher(const struct scan_patterns *patterns)
 {
 	bool is_lone_literal = patterns->are_literals && patterns->expression_count == 1 &&
@@ -143,7 +157,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
 	}
 	is_measured = measure(matcher, out_rules);
-	return is_measured && error == 0;
+	return resolve(out_rules) && is_measured && error == 0;
 }
 
 /* Special in extended expressions at any place. */

@@ -31,7 +31,7 @@
 enum {
 	/* Of a rule's widest match; windows overlap by as much. */
 	REGEX_WIDTH_MAX = 32 << 10,
-	/* What may be read before and after a match. */
+	/* Of bytes read before and after a match. */
 	REGEX_LOOK_MAX = 255,
 	REGEX_REASON_BYTES = 160,
 	REGEX_GROUPS_MAX = 64,
@@ -39,7 +39,7 @@ enum {
 	REGEX_LEVEL_COUNT = 7,
 };
 
-/* Stands in `confirm` for `\z` and `\Z`, which mean the end of the file. */
+/* Written in `confirm` for `\z` and `\Z`, which mean the end of the file. */
 #define REGEX_MARK_END '\x01'
 #define REGEX_MARK_LAST_LINE '\x02'
 

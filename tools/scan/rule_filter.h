@@ -10,8 +10,8 @@
  *
  * A reader of rules fills in a filter that rule_filter_create() has made, with
  * the functions below, and hands it to rules_set_filter(). Texts are copied.
- * Readers may use rule_filter_check() to name bad expressions by rule; what is
- * not checked by then is checked as the rules are measured.
+ * Readers may use rule_filter_check() to name bad expressions by rule; all
+ * are checked as the rules are measured.
  */
 #ifndef PINION_TOOLS_SCAN_RULE_FILTER_H
 #define PINION_TOOLS_SCAN_RULE_FILTER_H

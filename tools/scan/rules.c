@@ -134,6 +134,8 @@ int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_miss
 				*out_missing = companion->rule_id;
 				return -EINVAL;
 			}
+			rules->items[companion->rule].is_companion = true;
+			rules->has_companions = true;
 		}
 	}
 	return 0;

@@ -28,6 +28,7 @@ struct rule {
 	uint32_t max_width;
 	/* The rule's; NULL: a plain rule, whose matches are findings. */
 	struct rule_filter *filter;
+	bool is_companion; /* another rule's filter names it; rules_resolve() */
 };
 
 /* Zero-initialise. */
@@ -49,6 +50,7 @@ struct rules {
 	 * is made.
 	 */
 	bool keeps_text;
+	bool has_companions; /* a filter names other rules; rules_resolve() */
 };
 
 /*
@@ -112,7 +114,7 @@ void rules_set_filter(struct rules *rules, struct rule_filter *filter);
 
 /*
  * After the last rule: finds the rules that companions name. Returns 0, or
- * -EINVAL for the first one that is not there: *out_missing is its name,
+ * -EINVAL for the first missing rule: *out_missing is its name,
  * *out_rule the rule that names it.
  */
 int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_missing);
