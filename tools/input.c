@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,20 +22,27 @@ enum {
 	LONG_ENTRY_BYTES = 64,
 };
 
-ssize_t input_read(int fd, void *bytes, size_t length)
+ssize_t input_read_within(int fd, void *bytes, size_t length, uint64_t timeout_ms)
 {
+	int patience_ms = timeout_ms == 0 ? -1 : timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+
 	for (;;) {
 		struct pollfd waiting[2] = {
 			{.fd = fd, .events = POLLIN},
 			{.fd = signals_fd(), .events = POLLIN},
 		};
 		ssize_t count;
+		int ready;
 
 		if (signals_interrupted()) {
 			return -ECANCELED;
 		}
-		if (poll(waiting, 2, -1) < 0 && errno != EINTR) {
+		ready = poll(waiting, 2, patience_ms);
+		if (ready < 0 && errno != EINTR) {
 			return -errno;
+		}
+		if (ready == 0) {
+			return -ETIMEDOUT;
 		}
 		if (waiting[0].revents == 0) {
 			continue;
@@ -47,6 +55,11 @@ ssize_t input_read(int fd, void *bytes, size_t length)
 			return -errno;
 		}
 	}
+}
+
+ssize_t input_read(int fd, void *bytes, size_t length)
+{
+	return input_read_within(fd, bytes, length, 0);
 }
 
 int input_lines_init(struct input_lines *lines, const char *path, char separator)

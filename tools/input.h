@@ -34,6 +34,9 @@ int input_feed(const struct input *input, struct pinion_scan *scan);
  */
 ssize_t input_read(int fd, void *bytes, size_t length);
 
+/* The same, but -ETIMEDOUT when nothing comes within that time, if not 0. */
+ssize_t input_read_within(int fd, void *bytes, size_t length, uint64_t timeout_ms);
+
 /*
  * Lines and list entries up to this length are always handed out whole. Much
  * longer ones are dropped, so that no input can take all memory.

@@ -5,6 +5,7 @@
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/rules_toml.h"
 #include "tools/signals.h"
 #include "tools/spelling.h"
 #include "tools/sum/digest.h"
@@ -92,6 +93,7 @@ static void append_features(struct output_text *text)
 	output_text_string(text, " -hyperscan");
 #endif
 	digest_append_features(text);
+	output_text_string(text, toml_is_known() ? " +toml" : " -toml");
 	output_text_string(text, "\n");
 }
 

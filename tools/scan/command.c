@@ -18,6 +18,7 @@
 enum scan_option {
 	OPTION_REGEX,
 	OPTION_RULES,
+	OPTION_STRICT,
 	OPTION_BUILTIN,
 	OPTION_EXAMPLES,
 	OPTION_FIXED,
@@ -58,8 +59,12 @@ enum scan_option {
 static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_REGEX] = {'e', "regex", "REGEX", "search for this; may be given several times",
 		"Findings name it e1, e2 and so on."},
-	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: ID<TAB>REGEX lines",
-		"Empty lines and lines that start with # are skipped."},
+	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: lines, or TOML",
+		"Lines are ID<TAB>REGEX; empty ones, and those that start with #, are skipped. "
+		"TOML is as gitleaks and betterleaks have it."},
+	[OPTION_STRICT] = {0, "strict-rules", NULL,
+		"what a rules file has and pinion lacks: an error",
+		"Otherwise a line on standard error names it, and the scan goes on without."},
 	[OPTION_BUILTIN] = {0, "builtin", NULL, "with -e or --rules: the built-in rules as well",
 		NULL},
 	[OPTION_EXAMPLES] = {0, "include-examples", NULL,
@@ -160,6 +165,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return append_text(&patterns->expressions, &patterns->expression_count, value);
 	case OPTION_RULES:
 		return append_text(&patterns->files, &patterns->file_count, value);
+	case OPTION_STRICT:
+		patterns->is_strict = true;
+		return true;
 	case OPTION_BUILTIN:
 		patterns->with_builtin = true;
 		return true;
@@ -290,6 +298,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 			return OPTIONS_ERROR;
 		}
 	}
+	options->patterns.silence_ns_max = options->scanning.scan.file_timeout_ns;
 	options->paths = argv + 1;
 	options->path_count = parser.operand_count;
 	return option == OPTIONS_END && !check_options(options) ? OPTIONS_ERROR : option;

@@ -9,6 +9,7 @@
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/scan/rules_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,20 @@ enum {
 static void complain_line(const char *file, uint32_t line, const char *reason)
 {
 	report_line("%s:%u: %s", file, line, reason);
+}
+
+static void remark(enum rules_remark kind, const char *file, uint32_t line, const char *reason)
+{
+	char place[16] = "";
+
+	if (line != 0) {
+		snprintf(place, sizeof(place), ":%u", line);
+	}
+	if (kind == RULES_REMARK_ERROR) {
+		report_line("%s%s: %s", file, place, reason);
+	} else {
+		report_note("%s%s: %s", file, place, reason);
+	}
 }
 
 static int add_expressions(const struct scan_patterns *patterns, struct rules *rules)
@@ -50,11 +65,18 @@ static int add_expressions(const struct scan_patterns *patterns, struct rules *r
 
 static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 {
+	struct rules_reader reader = {
+		.rules = rules,
+		.remark = remark,
+		.is_strict = patterns->is_strict,
+		.with_examples = patterns->with_examples,
+		.silence_ns_max = patterns->silence_ns_max,
+	};
 	int first_error = 0;
 
 	for (uint32_t i = 0; i < patterns->file_count; i++) {
 		uint32_t count_before = rules->count;
-		int error = rules_add_file(rules, patterns->files[i], complain_line);
+		int error = rules_reader_add(&reader, patterns->files[i]);
 
 		if (error == 0 && rules->count == count_before) {
 			report_line("%s: has no rules", patterns->files[i]);
@@ -64,6 +86,11 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 				error == -EISDIR ? "is a directory" : report_reason(error));
 		}
 		first_error = first_error != 0 ? first_error : error;
+	}
+	if (reader.validated_count > 0) {
+		report_note("%u rules would ask a service whether a secret is valid (validate); "
+			    "pinion never does",
+			reader.validated_count);
 	}
 	return first_error;
 }

@@ -17,9 +17,12 @@ struct scan_patterns {
 	uint32_t expression_count;
 	const char **files; /* of --rules, in order */
 	uint32_t file_count;
-	bool are_literals;     /* -F: those of -e */
-	bool with_builtin;     /* --builtin: in addition to the above */
-	bool with_examples;    /* --include-examples */
+	bool are_literals;  /* -F: those of -e */
+	bool with_builtin;  /* --builtin: in addition to the above */
+	bool with_examples; /* --include-examples */
+	bool is_strict;	    /* --strict-rules */
+	/* A pipe of rules that brings nothing is given up; 0: never. */
+	uint64_t silence_ns_max;
 	uint32_t count_max;    /* --max-rules */
 	uint64_t bytes_max;    /* --max-rule-bytes */
 	uint64_t findings_max; /* --max-findings-per-file */

@@ -57,7 +57,7 @@ static int check_regex(enum rule_dialect dialect, struct rule_regex *regex,
 	return error;
 }
 
-static int check_regexes(enum rule_dialect dialect, struct rule_regexes *regexes,
+int rule_regexes_check(enum rule_dialect dialect, struct rule_regexes *regexes,
 	char out_reason[RULE_FILTER_REASON_BYTES])
 {
 	int error = 0;
@@ -77,9 +77,9 @@ static int check_lists(enum rule_dialect dialect, struct rule_allowlists *lists,
 		return 0;
 	}
 	for (uint32_t i = 0; i < lists->count && error == 0; i++) {
-		error = check_regexes(dialect, &lists->items[i].regexes, out_reason);
+		error = rule_regexes_check(dialect, &lists->items[i].regexes, out_reason);
 		if (error == 0) {
-			error = check_regexes(dialect, &lists->items[i].paths, out_reason);
+			error = rule_regexes_check(dialect, &lists->items[i].paths, out_reason);
 		}
 	}
 	lists->is_checked = error == 0;
@@ -158,9 +158,9 @@ double rule_entropy(const uint8_t *bytes, size_t length)
 	return bits;
 }
 
-/* 1: one of the expressions matches somewhere in the text. */
-static int match_any(enum rule_dialect dialect, struct rule_regexes *regexes,
-	struct confirm_room *room, const uint8_t *text, size_t length)
+int rule_regexes_search(enum rule_dialect dialect, struct rule_regexes *regexes,
+	struct confirm_room *room, const uint8_t *text, size_t length, size_t *out_start,
+	size_t *out_end)
 {
 	struct confirm_part part = {
 		.bytes = text, .length = length, .has_start = true, .has_end = true};
@@ -174,11 +174,25 @@ static int match_any(enum rule_dialect dialect, struct rule_regexes *regexes,
 		if (status == 0) {
 			status = confirm_regex_match(regex, room, &part, 0, length, 0, &match);
 		}
+		if (status == 1) {
+			*out_start = match.start;
+			*out_end = match.end;
+		}
 		if (status != 0) {
 			return status;
 		}
 	}
 	return 0;
+}
+
+/* 1: one of the expressions matches somewhere in the text. */
+static int match_any(enum rule_dialect dialect, struct rule_regexes *regexes,
+	struct confirm_room *room, const uint8_t *text, size_t length)
+{
+	size_t start;
+	size_t end;
+
+	return rule_regexes_search(dialect, regexes, room, text, length, &start, &end);
 }
 
 static uint8_t lower(uint8_t byte)

@@ -184,6 +184,18 @@ int rule_filter_decide(
 int rule_filter_takes_path(
 	struct rule_filter *filter, struct confirm_room *room, const char *path, size_t path_bytes);
 
+/*
+ * Searches a text for the expressions, in their order. Returns 1 with the first
+ * match of the first expression that has any; 0: there is none. Errors as above,
+ * and those of rule_filter_check().
+ */
+int rule_regexes_search(enum rule_dialect dialect, struct rule_regexes *regexes,
+	struct confirm_room *room, const uint8_t *text, size_t length, size_t *out_start,
+	size_t *out_end);
+/* As rule_filter_check(), of a list. */
+int rule_regexes_check(enum rule_dialect dialect, struct rule_regexes *regexes,
+	char out_reason[RULE_FILTER_REASON_BYTES]);
+
 /* Shannon's, in bits a byte. */
 double rule_entropy(const uint8_t *bytes, size_t length);
 

@@ -141,13 +141,56 @@ int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_miss
 	return 0;
 }
 
+int rules_set_pattern(
+	struct rules *rules, uint32_t index, const char *pattern, size_t pattern_bytes)
+{
+	struct rule *rule = &rules->items[index];
+	uint64_t others_bytes = rules->bytes - rule->pattern_bytes;
+	char *copy;
+
+	if (rules->bytes_max != 0 && pattern_bytes > rules->bytes_max - others_bytes) {
+		return -E2BIG;
+	}
+	copy = copy_bytes(pattern, pattern_bytes);
+	if (copy == NULL) {
+		return -ENOMEM;
+	}
+	free(rule->pattern);
+	rule->pattern = copy;
+	rule->pattern_bytes = pattern_bytes;
+	rule->is_literal = false;
+	rules->bytes = others_bytes + pattern_bytes;
+	return 0;
+}
+
+static void rule_free(struct rule *rule)
+{
+	free(rule->id);
+	free(rule->pattern);
+	rule_filter_destroy(rule->filter);
+}
+
+void rules_remove(struct rules *rules, uint32_t first, const bool *is_removed)
+{
+	uint32_t kept = first;
+
+	for (uint32_t i = first; i < rules->count; i++) {
+		if (is_removed[i - first]) {
+			rules->bytes -= rules->items[i].pattern_bytes;
+			rule_free(&rules->items[i]);
+		} else {
+			rules->items[kept++] = rules->items[i];
+		}
+	}
+	rules->count = kept;
+}
+
 void rules_free(struct rules *rules)
 {
 	for (uint32_t i = 0; i < rules->count; i++) {
-		free(rules->items[i].id);
-		free(rules->items[i].pattern);
-		rule_filter_destroy(rules->items[i].filter);
+		rule_free(&rules->items[i]);
 	}
+	rule_memory_free(&rules->memory);
 	free(rules->items);
 	*rules = (struct rules){0};
 }

@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_SCAN_RULES_H
 #define PINION_TOOLS_SCAN_RULES_H
 
+#include "tools/scan/rule_memory.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +52,12 @@ struct rules {
 	 * is made.
 	 */
 	bool keeps_text;
+<<<<<<< HEAD
 	bool has_companions; /* a filter names other rules; rules_resolve() */
+=======
+	/* Names of files that others extend. */
+	struct rule_memory memory;
+>>>>>>> 760d1c55 (tools/scan: rules in TOML, as gitleaks and betterleaks have them)
 };
 
 /*
@@ -125,16 +132,12 @@ enum { RULES_REASON_BYTES = 160 };
 void rules_limit_reason(
 	const struct rules *rules, size_t pattern_bytes, char out_reason[RULES_REASON_BYTES]);
 
-/* Called for each bad line; `line` is 0 when it is about the whole file. */
-typedef void (*rules_complain_fn)(const char *file, uint32_t line, const char *reason);
+/* Gives a rule another pattern. Returns 0, -ENOMEM or -E2BIG. */
+int rules_set_pattern(
+	struct rules *rules, uint32_t index, const char *pattern, size_t pattern_bytes);
 
-/*
- * Reads `ID<TAB>REGEX` lines; empty lines and lines that start with `#` are
- * skipped. Complains about every bad line and adds the others, and ends at the
- * first rule or byte of the file that is beyond a limit. Returns 0, or
- * -EINVAL after a complaint, or another negative errno.
- */
-int rules_add_file(struct rules *rules, const char *file, rules_complain_fn complain);
+/* Removes rules from `first` on: those that `is_removed` marks. */
+void rules_remove(struct rules *rules, uint32_t first, const bool *is_removed);
 
 void rules_free(struct rules *rules);
 

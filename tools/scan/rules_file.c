@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules files: one `ID<TAB>REGEX` a line. Reports every bad line in one run, so
- * that a user mends the file in one go.
+ * Rules files: pinion's own, of one `ID<TAB>REGEX` a line, and the choice among
+ * the kinds. Reports every bad line in one run, so that a user mends the file
+ * in one go.
  */
-#include "tools/scan/rules.h"
-#include "tools/input.h"
+#include "tools/scan/rules_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
 	ID_BYTES_MAX = 128,
-	/* Of a file where nothing is said; /dev/zero has no end. */
-	FILE_BYTES_MAX = 64 << 20,
-	/* For each byte of patterns that may be in it: ids and comments. */
-	FILE_BYTES_SHARE = 4,
+	LINE_BYTES_MAX = 1 << 20,
 };
+
+const char rules_id_reason[] = "an id is 1 to 128 letters, digits and any of . _ - : / @ +";
 
 /* Text and JSON output contain ids unescaped, hence this alphabet. */
 static bool is_id_byte(char byte)
@@ -25,7 +25,7 @@ static bool is_id_byte(char byte)
 		(byte >= '0' && byte <= '9') || (byte != '\0' && strchr("._-:/@+", byte) != NULL);
 }
 
-static bool is_id(const char *id, size_t length)
+bool rules_is_id(const char *id, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
 		if (!is_id_byte(id[i])) {
@@ -45,6 +45,9 @@ static const char *add_line(
 	char *tab;
 	int error;
 
+	if (length > LINE_BYTES_MAX) {
+		return "line longer than 1 MiB";
+	}
 	/* From an editor that ends lines in CR LF: no pattern wants that CR. */
 	if (length > 0 && line[length - 1] == '\r') {
 		line[--length] = '\0';
@@ -59,8 +62,8 @@ static const char *add_line(
 	if (tab == NULL) {
 		return "no tab between id and pattern";
 	}
-	if (!is_id(line, (size_t)(tab - line))) {
-		return "an id is 1 to 128 letters, digits and any of . _ - : / @ +";
+	if (!rules_is_id(line, (size_t)(tab - line))) {
+		return rules_id_reason;
 	}
 	*tab = '\0';
 	length -= (size_t)(tab + 1 - line);
@@ -72,56 +75,52 @@ static const char *add_line(
 	return error != 0 ? "out of memory" : NULL;
 }
 
-int rules_add_file(struct rules *rules, const char *file, rules_complain_fn complain)
+int rules_read_lines(struct rules_reader *reader, const struct rules_source *source)
 {
-	struct input_lines lines;
+	struct rules *rules = reader->rules;
 	uint32_t line_number = 0;
-	uint64_t bytes_max;
 	int error = 0;
-	int status = input_lines_init(&lines, file, '\n');
 
-	if (status < 0) {
-		return status;
-	}
-	lines.bytes_max = FILE_BYTES_MAX;
-	if (rules->bytes_max * FILE_BYTES_SHARE > FILE_BYTES_MAX) {
-		lines.bytes_max = rules->bytes_max * FILE_BYTES_SHARE;
-	}
-	for (;;) {
+	for (size_t at = 0; at < source->length;) {
 		char limit_reason[RULES_REASON_BYTES];
-		char *line;
-		size_t length;
+		char *line = source->bytes + at;
+		char *newline = memchr(line, '\n', source->length - at);
+		size_t length = newline == NULL ? source->length - at : (size_t)(newline - line);
 		uint32_t count_before = rules->count;
 		const char *reason;
 
-		status = input_lines_next(&lines, &line, &length);
-		if (status == 0 || (status < 0 && status != -E2BIG)) {
-			break;
-		}
+		line[length] = '\0';
 		line_number++;
-		reason = status == -E2BIG ? "line longer than 1 MiB"
-					  : add_line(rules, line, length, limit_reason);
+		at += length + 1;
+		reason = add_line(rules, line, length, limit_reason);
 		if (reason != NULL) {
-			complain(file, line_number, reason);
+			reader->remark(RULES_REMARK_ERROR, source->file, line_number, reason);
 			error = -EINVAL;
 		}
 		if (reason == limit_reason) {
 			break;
 		}
 		if (rules->count > count_before) {
-			rules->items[count_before].file = file;
+			rules->items[count_before].file = source->file;
 			rules->items[count_before].line = line_number;
 		}
 	}
-	bytes_max = lines.bytes_max;
-	input_lines_fini(&lines);
-	if (status == -EFBIG) {
-		char reason[RULES_REASON_BYTES];
+	return error;
+}
 
-		snprintf(reason, sizeof(reason), "the file is larger than %llu MiB",
-			(unsigned long long)(bytes_max >> 20));
-		complain(file, line_number + 1, reason);
-		return -EINVAL;
+int rules_reader_add(struct rules_reader *reader, const char *file)
+{
+	struct rules_source source = {.file = file};
+	char reason[RULES_SOURCE_REASON_BYTES] = "";
+	int error = rules_source_read(reader, &source, reason);
+
+	if (error == -EINVAL && reason[0] != '\0') {
+		reader->remark(RULES_REMARK_ERROR, file, 0, reason);
 	}
-	return status < 0 ? status : error;
+	if (error == 0) {
+		error = rules_source_is_toml(&source) ? rules_read_toml(reader, &source)
+						      : rules_read_lines(reader, &source);
+	}
+	free(source.bytes);
+	return error;
 }
