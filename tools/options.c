@@ -318,6 +318,12 @@ static bool is_saturated(const char *text, uint64_t number)
 	return strspn(text, "0123456789") > strlen(most) || strncmp(text, most, strlen(most)) != 0;
 }
 
+/* Operands, which are called in capitals, have none. */
+static const char *dashes(const char *name)
+{
+	return name[0] >= 'A' && name[0] <= 'Z' ? "" : "--";
+}
+
 bool options_count(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_count)
 {
@@ -325,11 +331,11 @@ bool options_count(
 	const char *end = parse_digits(text, &number);
 
 	if (end == NULL || *end != '\0') {
-		report_line("--%s: '%s' is not a number", name, text);
+		report_line("%s%s: '%s' is not a number", dashes(name), name, text);
 		return false;
 	}
 	if (number < min || number > max) {
-		report_line("--%s: %s is not between %llu and %llu", name, text,
+		report_line("%s%s: %s is not between %llu and %llu", dashes(name), name, text,
 			(unsigned long long)min, (unsigned long long)max);
 		return false;
 	}
@@ -345,7 +351,7 @@ bool options_duration(
 	const char *end = parse_digits(text, &whole);
 
 	if (end == NULL) {
-		report_line("--%s: '%s' is not a number of seconds", name, text);
+		report_line("%s%s: '%s' is not a number of seconds", dashes(name), name, text);
 		return false;
 	}
 	/* More is out of every range, and would not fit. */
@@ -361,11 +367,11 @@ bool options_duration(
 		}
 	}
 	if (*end != '\0') {
-		report_line("--%s: '%s' is not a number of seconds", name, text);
+		report_line("%s%s: '%s' is not a number of seconds", dashes(name), name, text);
 		return false;
 	}
 	if (number_ns < min_ns || number_ns > max_ns) {
-		report_line("--%s: %s is not between %g and %g seconds", name, text,
+		report_line("%s%s: %s is not between %g and %g seconds", dashes(name), name, text,
 			(double)min_ns / 1e9, (double)max_ns / 1e9);
 		return false;
 	}

@@ -37,9 +37,48 @@ static int is_releasing;	/* the next SIGUSR1 ends the thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinion_scan *watched_scan; /* under the lock */
 
+/* Under the lock: the file that is written. */
+static const char *file_name; /* NULL: none is */
+static const char *file_draft;
+static bool has_ended_file; /* since the limit was last moved */
+
+/*
+ * The file is not whole, so it goes. The main thread may have the lock for
+ * long; then its scan is in its hands, and no file.
+ */
+static void drop_file(void)
+{
+	if (pthread_mutex_trylock(&lock) != 0) {
+		return;
+	}
+	/* A draft that is gone has its name. */
+	if (file_name != NULL && (file_draft == NULL || unlink(file_draft) == 0) &&
+		report_is_possible()) {
+		report_line("stopped by a signal: %s is not written%s", file_name,
+			file_draft == NULL ? " to its end" : "");
+	}
+	file_name = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A file that is written, or was, gives it more time. */
+static bool extends_limit(void)
+{
+	bool extends;
+
+	if (pthread_mutex_trylock(&lock) != 0) {
+		return false;
+	}
+	extends = file_name != NULL || has_ended_file;
+	has_ended_file = false;
+	pthread_mutex_unlock(&lock);
+	return extends;
+}
+
 /* Restores the default action, which ends the process. */
 static void take_second_signal(int number)
 {
+	drop_file();
 	pthread_sigmask(SIG_UNBLOCK, &watched_set, NULL);
 	raise(number);
 	pthread_sigmask(SIG_BLOCK, &watched_set, NULL);
@@ -94,17 +133,21 @@ static int64_t milliseconds_now(void)
 }
 
 /* The next signal; after the first of those that end, until the limit. */
-static int next_signal(siginfo_t *info, int64_t limit_ms)
+static int next_signal(siginfo_t *info, int64_t *limit_ms)
 {
 	struct timespec left = {0};
 	int64_t left_ms;
 
-	if (limit_ms == 0) {
+	if (*limit_ms == 0) {
 		return sigwaitinfo(&watched_set, info);
 	}
-	left_ms = limit_ms - milliseconds_now();
-	if (left_ms <= 0) {
+	left_ms = *limit_ms - milliseconds_now();
+	if (left_ms <= 0 && !extends_limit()) {
 		leave_behind();
+	}
+	if (left_ms <= 0) {
+		left_ms = END_SECONDS * 1000;
+		*limit_ms = milliseconds_now() + left_ms;
 	}
 	left.tv_sec = left_ms / 1000;
 	left.tv_nsec = left_ms % 1000 * 1000000;
@@ -120,7 +163,7 @@ static void *take_signals(void *arg)
 	/* A full pipe must not keep it from the next signal. */
 	report_drop_late_lines();
 	for (;;) {
-		if (next_signal(&info, limit_ms) < 0) {
+		if (next_signal(&info, &limit_ms) < 0) {
 			continue;
 		}
 		/*
@@ -235,6 +278,23 @@ void signals_release(void)
 	}
 	has_thread = false;
 	is_watching = false;
+}
+
+void signals_begin_file(const char *name, const char *draft)
+{
+	pthread_mutex_lock(&lock);
+	file_name = name;
+	file_draft = draft;
+	pthread_mutex_unlock(&lock);
+}
+
+void signals_end_file(void)
+{
+	pthread_mutex_lock(&lock);
+	file_name = NULL;
+	file_draft = NULL;
+	has_ended_file = true;
+	pthread_mutex_unlock(&lock);
 }
 
 bool signals_interrupted(void)

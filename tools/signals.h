@@ -4,7 +4,8 @@
  * work; reads that have not ended 4 s later (a device that hangs, a pipe
  * without a writer) are abandoned and the process ends with status 3. A second
  * one ends the process at once. SIGUSR1 prints a line of progress where a
- * command counts it (progress.h), and never ends a process. A signal that was
+ * command counts it (progress.h), and never ends a process. A file that is
+ * written meanwhile may take longer (signals_begin_file()). A signal that was
  * ignored when the program started (nohup, a shell's background job) stays
  * ignored.
  *
@@ -36,6 +37,15 @@ void signals_hold(void);
 
 /* Signals do again what they did before the first of the calls above. */
 void signals_release(void);
+
+/*
+ * From now on a file is written that `name` stands for in messages: until
+ * signals_end_file() and 4 s beyond, the first signal ends nothing by itself. A
+ * second one removes `draft`, if that is not NULL, with a line, before it ends
+ * the process. Both strings stay until signals_end_file().
+ */
+void signals_begin_file(const char *name, const char *draft);
+void signals_end_file(void);
 
 /* True once a signal has come. */
 bool signals_interrupted(void);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a trace beside its name, and gives it that name when it is whole.
+ *
+ * Invariant: all that can be known before the command runs, tracing_check()
+ * finds; a trace that is lost at the end cannot be made again.
  */
 #include "tools/tracing.h"
 
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +16,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum {
+	/* Of other processes, of which one was killed, in another container. */
+	DRAFTS_MAX = 16,
+	DRAFT_BYTES = 48,
+	/* For the reader of a pipe. */
+	READER_WAIT_NS = 20000000,
+	READER_TRIES = 50,
+};
+
+/* Bytes before the last part of a path. */
+static size_t folder_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* The file that a link leads to, or the path as it is; NULL: no memory. */
+static char *follow(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) {
+		return realpath(path, NULL);
+	}
+	return strdup(path);
+}
 
 /* It exists, and is no regular file: a device or a pipe, perhaps. */
 static bool is_special(const char *path)
@@ -22,76 +55,179 @@ static bool is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-bool tracing_check(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-	char *folder = strndup(path, length);
-	int error = 0;
+/* ---- before ---- */
 
-	if (folder == NULL) {
-		error = ENOMEM;
-	} else if (path[length] == '\0') {
-		error = EISDIR;
-	} else if (access(is_special(path) ? path : length == 0 ? "." : folder, W_OK) != 0) {
+/* Why no file can be made in the folder of that path; NULL: it can. */
+static const char *folder_trouble(const char *path)
+{
+	size_t length = folder_length(path);
+	char *folder = strndup(path, length);
+	int error = folder == NULL ? ENOMEM : 0;
+
+	if (folder != NULL && access(length == 0 ? "." : folder, W_OK) != 0) {
 		error = errno;
 	}
 	free(folder);
-	if (error != 0) {
-		report_path(path,
-			error == EISDIR ? "is a directory: a trace is a file"
-					: report_reason(error));
+	return error == 0 ? NULL : report_reason(error);
+}
+
+/* It is there, by a link perhaps. */
+static const char *trouble_of(const char *path, const struct stat *status)
+{
+	const char *trouble;
+	char *target;
+
+	if (S_ISDIR(status->st_mode)) {
+		return "is a directory: a trace is a file";
 	}
-	return error == 0;
+	if (S_ISSOCK(status->st_mode)) {
+		return "is a socket: a trace is a file";
+	}
+	if (!S_ISREG(status->st_mode)) {
+		return access(path, W_OK) == 0 ? NULL : report_reason(errno);
+	}
+	target = follow(path);
+	trouble = target == NULL ? report_reason(ENOMEM) : folder_trouble(target);
+	free(target);
+	return trouble;
+}
+
+static const char *find_trouble(const char *path)
+{
+	struct stat status;
+
+	if (path[0] == '\0' || path[folder_length(path)] == '\0') {
+		return "is a directory: a trace is a file";
+	}
+	if (stat(path, &status) == 0) {
+		return trouble_of(path, &status);
+	}
+	if (errno != ENOENT) {
+		return report_reason(errno);
+	}
+	if (lstat(path, &status) == 0) {
+		return "is a link that leads to no file";
+	}
+	return folder_trouble(path);
+}
+
+bool tracing_check(const char *path)
+{
+	const char *trouble = find_trouble(path);
+
+	if (trouble != NULL) {
+		report_path(path, trouble);
+	}
+	return trouble == NULL;
+}
+
+/* ---- writing ---- */
+
+/* For some seconds, as the reader of a pipe may come a little later. */
+static int open_special(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = READER_WAIT_NS};
+	int fd = -1;
+
+	for (int i = 0; i < READER_TRIES && fd < 0; i++) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (fd >= 0 || errno != ENXIO || signals_interrupted()) {
+			break;
+		}
+		nanosleep(&pause, NULL);
+	}
+	if (fd < 0) {
+		return -errno;
+	}
+	/* From here on it waits for its reader. */
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
+	return fd;
 }
 
 static int write_special(const char *path, struct pinion_trace *trace)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	int rc = fd < 0 ? -errno : pinion_trace_write(trace, fd);
+	int fd = open_special(path);
+	int rc;
 
-	if (fd >= 0 && close(fd) != 0 && rc == 0) {
+	if (fd < 0) {
+		return fd;
+	}
+	signals_begin_file(path, NULL);
+	rc = pinion_trace_write(trace, fd);
+	signals_end_file();
+	if (close(fd) != 0 && rc == 0) {
 		rc = -errno;
 	}
 	return rc;
 }
 
-static int write_draft(const char *path, struct pinion_trace *trace, const char *draft)
+/* A new file in the folder of `path`, whose own name may be as long as any. */
+static int open_draft(const char *path, char *draft)
 {
-	int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-	int rc = fd < 0 ? -errno : pinion_trace_write(trace, fd);
+	size_t length = folder_length(path);
+	int fd = -1;
+
+	memcpy(draft, path, length);
+	for (int i = 0; i < DRAFTS_MAX && fd < 0; i++) {
+		snprintf(draft + length, DRAFT_BYTES, "trace.%d.%d.part", (int)getpid(), i);
+		fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (fd < 0 && errno != EEXIST) {
+			break;
+		}
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_draft(
+	const char *path, const char *target, struct pinion_trace *trace, char *draft)
+{
+	int fd = open_draft(target, draft);
+	int rc;
 
 	if (fd < 0) {
-		return rc;
+		return fd;
 	}
+	signals_begin_file(path, draft);
+	rc = pinion_trace_write(trace, fd);
 	/* Some file systems report a full disk only on close. */
 	if (close(fd) != 0 && rc == 0) {
 		rc = -errno;
 	}
-	if (rc == 0 && rename(draft, path) != 0) {
+	if (rc == 0 && rename(draft, target) != 0) {
 		rc = -errno;
 	}
 	if (rc != 0) {
 		(void)unlink(draft);
 	}
+	signals_end_file();
+	return rc;
+}
+
+static int write_file(const char *path, struct pinion_trace *trace)
+{
+	char *target = follow(path);
+	char *draft = target == NULL ? NULL : malloc(strlen(target) + DRAFT_BYTES);
+	int rc = draft == NULL ? -ENOMEM : write_draft(path, target, trace, draft);
+
+	free(draft);
+	free(target);
 	return rc;
 }
 
 bool tracing_write(const char *path, struct pinion_trace *trace)
 {
-	size_t bytes = strlen(path) + 32;
-	char *draft = malloc(bytes);
-	int rc = -ENOMEM;
+	bool is_file = !is_special(path);
+	int rc = is_file ? write_file(path, trace) : write_special(path, trace);
 
-	if (draft != NULL && is_special(path)) {
-		rc = write_special(path, trace);
-	} else if (draft != NULL) {
-		snprintf(draft, bytes, "%s.%d.part", path, (int)getpid());
-		rc = write_draft(path, trace, draft);
-	}
-	free(draft);
 	if (rc != 0) {
-		report_path(path, report_reason(rc));
+		report_path(path,
+			rc == -ENXIO ? "no program reads this pipe: there is no trace"
+				     : report_reason(rc));
 	}
 	return rc == 0;
 }

@@ -12,14 +12,17 @@
 enum { TRACING_EVENTS_STANDARD = 65536 };
 
 /*
- * Whether a file may be made at that path: the folder is there and may be
- * written. False: it is not, which is reported.
+ * Whether a file may be made at that path: its name is not too long, no link
+ * without a file, and the folder is there and may be written. False: it may
+ * not, which is reported.
  */
 bool tracing_check(const char *path);
 
 /*
- * Writes the events of `trace`. A file of that name is replaced when the new
- * one is whole; a device or a pipe is written to. False: reported.
+ * Writes the events of `trace`. A file of that name, or the one that a link
+ * leads to, is replaced when the new one is whole; a device is written to, and
+ * a pipe, if its reader comes within 1 s. A second signal ends the process, and
+ * leaves no part of a file. False: reported.
  */
 bool tracing_write(const char *path, struct pinion_trace *trace);
 

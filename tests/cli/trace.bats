@@ -103,7 +103,40 @@ make_tree() {
 	pinion scan --trace=/dev/full tree
 	expect 2
 	grep -q '^pinion scan: /dev/full: ' err
-	[ ! -e t.json.*.part ]
+	! compgen -G '*.part'
+}
+
+@test "FILE: a link, a pipe, a long name; what cannot be written is known at once" {
+	make_tree
+	echo older >target
+	ln -s target link
+	pinion scan --trace=link tree
+	[ -L link ]
+	expect_schema target
+	mkfifo pipe
+	cat pipe >piped &
+	reader=$!
+	pinion scan --trace=pipe tree
+	wait "$reader"
+	expect_schema piped
+	long=$(printf 'n%.0s' {1..250})
+	pinion scan --trace="$long" tree
+	expect_schema "$long"
+	# Before the scan: no finding is printed.
+	ln -s nowhere dangling
+	for bad in dangling "$long${long:0:6}" tree none/t.json target/t.json; do
+		pinion scan --trace="$bad" tree
+		expect 2
+		[ ! -s out ]
+		[ "$(wc -l <err)" = 1 ]
+	done
+	pinion scan --trace=dangling tree
+	grep -qx 'pinion scan: dangling: is a link that leads to no file' err
+	# Without a reader the scan is done, and the trace is not.
+	pinion scan --trace=pipe tree
+	expect 2
+	[ -s out ]
+	[ "$(cat err)" = 'pinion scan: pipe: no program reads this pipe: there is no trace' ]
 }
 
 @test "a ring that is too short keeps the latest events, and says so" {
@@ -195,4 +228,12 @@ start_fed() {
 	pinion trace --runtime=1 "$fed" 0
 	expect 2
 	[ -s err ]
+	pinion trace abc 1
+	[ "$(cat err)" = "pinion trace: PID: 'abc' is not a number" ]
+	pinion trace "$fed" -1s
+	[ "$(cat err)" = 'pinion trace: unknown option -1 (see pinion trace -h)' ]
+	pinion trace "$fed" 99999999
+	[ "$(cat err)" = 'pinion trace: SECONDS: 99999999 is not between 0 and 86400 seconds' ]
+	pinion trace --runtime=x "$fed" 0
+	[ "$(cat err)" = "pinion trace: --runtime: 'x' is not a number" ]
 }

@@ -16,7 +16,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SECONDS_NS_MAX UINT64_C(86400000000000)
@@ -26,6 +28,8 @@ enum {
 	PAUSE_MS = 5,
 	NS_PER_MS = 1000000,
 	PID_MAX = 1 << 22,
+	FILL_TRIES = 20,
+	FILL_PAUSE_NS = 10000000,
 };
 
 enum {
@@ -110,11 +114,48 @@ static bool write_out(const struct job *job, struct pinion_trace *trace)
 	if (job->path != NULL) {
 		return tracing_write(job->path, trace);
 	}
+	signals_begin_file("standard output", NULL);
 	rc = pinion_trace_write(trace, STDOUT_FILENO);
+	signals_end_file();
 	if (rc != 0) {
 		report_line("standard output: %s", report_reason(rc));
 	}
 	return rc == 0;
+}
+
+/* What the library says before the trace is open is kept until it is final. */
+static char last_line[512];
+static bool is_open;
+
+static void note_line(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	if (!is_open) {
+		snprintf(last_line, sizeof(last_line), "%s", message);
+	} else {
+		report_log(NULL, level, message);
+	}
+}
+
+/* A process that is just starting fills its pages within a millisecond. */
+static int open_trace(const struct job *job, struct pinion_trace **out_trace)
+{
+	const struct timespec pause = {.tv_nsec = FILL_PAUSE_NS};
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < FILL_TRIES && rc == -EAGAIN && !signals_interrupted(); i++) {
+		if (i > 0) {
+			nanosleep(&pause, NULL);
+		}
+		last_line[0] = '\0';
+		rc = pinion_trace_open_pid(
+			(int)job->pid, (uint32_t)job->runtime, note_line, NULL, out_trace);
+	}
+	is_open = rc == 0;
+	if (last_line[0] != '\0') {
+		report_log(NULL, PINION_LOG_ERROR, last_line);
+	}
+	return rc;
 }
 
 static int run_job(const struct job *job)
@@ -124,7 +165,7 @@ static int run_job(const struct job *job)
 	int rc;
 
 	signals_hold();
-	rc = pinion_trace_open_pid((int)job->pid, (uint32_t)job->runtime, report_log, NULL, &trace);
+	rc = open_trace(job, &trace);
 	if (rc == 0) {
 		rc = collect(job, trace);
 		note_silence(job, trace);
