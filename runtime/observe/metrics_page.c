@@ -275,6 +275,7 @@ static struct pin_atomic_u64 *map_shared(
 		&metrics->page, metrics->word_count * 8, setup->path, mark, &call);
 	if (rc == 0 && setup->host->fd_is_scarce(metrics->page.fd)) {
 		pin_shared_page_destroy(&metrics->page);
+		call = "it would take one of the last descriptors (ulimit -n)";
 		rc = -EMFILE;
 	}
 	if (rc < 0) {

@@ -66,6 +66,7 @@ static struct pin_atomic_u64 *map_shared(struct pin_trace *trace, const struct p
 
 	if (rc == 0 && trace->host->fd_is_scarce(trace->page.fd)) {
 		pin_shared_page_destroy(&trace->page);
+		call = "it would take one of the last descriptors (ulimit -n)";
 		rc = -EMFILE;
 	}
 	if (rc < 0) {

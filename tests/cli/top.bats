@@ -295,6 +295,9 @@ patch_file() {
 			if (name != rest) { print "sample " $0 " in " family; bad = 1 } }
 		END { exit bad }' folder/pinion.prom
 	! grep -vE '^(# (HELP|TYPE) pinion_[a-z0-9_]+ .*|pinion_[a-z0-9_]+\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\} [0-9]+(\.[0-9]+)?)$' folder/pinion.prom
+	# Each has its meaning in words.
+	! grep '^# HELP .* A value of another version' folder/pinion.prom
+	grep -qx '# HELP pinion_worker_tasks_run_total Tasks entered through run, and over.' folder/pinion.prom
 	if command -v promtool >/dev/null; then
 		promtool check metrics <folder/pinion.prom
 	fi

@@ -15,6 +15,7 @@
 #include "tools/top/openmetrics.h"
 
 #include "tools/report.h"
+#include "tools/top/meanings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -383,8 +384,8 @@ static size_t append_family(struct output_text *text, struct list *list, size_t 
 	const struct entry *head = &list->entries[first];
 	size_t index = first;
 
-	output_text_format(text, "# HELP %s pinion-metrics(5) has it.\n# TYPE %s %s\n", head->name,
-		head->name, types[head->field.kind]);
+	output_text_format(text, "# HELP %s %s\n# TYPE %s %s\n", head->name,
+		top_meaning_of(&head->field), head->name, types[head->field.kind]);
 	for (; index < list->count && strcmp(list->entries[index].name, head->name) == 0; index++) {
 		if (!is_second(list, index, first)) {
 			append_entry(text, list, &list->entries[index]);

@@ -37,16 +37,19 @@ static void note_line(void *arg, enum pinion_log_level level, const char *messag
 	snprintf(last_line, sizeof(last_line), "%s", message);
 }
 
-static void report_trouble(struct top_watch *watch, int error)
+static void say(struct top_watch *watch, const char *line)
 {
-	const char *line = last_line[0] != '\0' ? last_line : report_reason(error);
-
-	watch->had_trouble = true;
 	if (watch->holds_lines) {
 		output_text_append(&watch->held, line, strlen(line) + 1);
 	} else {
 		report_line("%s", line);
 	}
+}
+
+static void report_trouble(struct top_watch *watch, int error)
+{
+	watch->had_trouble = true;
+	say(watch, last_line[0] != '\0' ? last_line : report_reason(error));
 	last_line[0] = '\0';
 }
 
@@ -98,8 +101,8 @@ static bool is_known(const struct top_watch *watch, const struct pinion_metrics 
 	return false;
 }
 
-/* Whether it has its line already; now it has. */
-static bool was_refused(struct top_watch *watch, int pid)
+/* Whether it has its line of that kind already; now it has. */
+static bool is_noted(struct top_noted *noted, int pid)
 {
 	struct top_process process;
 	struct top_process *more;
@@ -107,15 +110,15 @@ static bool was_refused(struct top_watch *watch, int pid)
 	if (!top_process_read(pid, &process)) {
 		return false;
 	}
-	for (size_t i = 0; i < watch->refused_count; i++) {
-		if (watch->refused[i].pid == pid && watch->refused[i].start == process.start) {
+	for (size_t i = 0; i < noted->count; i++) {
+		if (noted->processes[i].pid == pid && noted->processes[i].start == process.start) {
 			return true;
 		}
 	}
-	more = realloc(watch->refused, (watch->refused_count + 1) * sizeof(*more));
+	more = realloc(noted->processes, (noted->count + 1) * sizeof(*more));
 	if (more != NULL) {
-		watch->refused = more;
-		watch->refused[watch->refused_count++] = process;
+		noted->processes = more;
+		noted->processes[noted->count++] = process;
 	}
 	return false;
 }
@@ -154,6 +157,27 @@ static bool is_about_page(int error)
 	return error == -EPROTO || error == -EPROTONOSUPPORT || error == -EAGAIN;
 }
 
+/* Once for a process: it has more than are shown. */
+static void say_left_out(struct top_watch *watch, int pid)
+{
+	struct pinion_metrics *metrics;
+	uint32_t count = 0;
+	char line[128];
+
+	if (is_noted(&watch->crowded, pid)) {
+		return;
+	}
+	while (count < RUNTIMES_MAX && open_page(NULL, pid, RUNTIMES_MAX + count, &metrics) == 0) {
+		pinion_metrics_close(metrics);
+		count++;
+	}
+	if (count > 0) {
+		snprintf(line, sizeof(line), "process %d has %u%s more runtimes: %d are shown", pid,
+			count, count == RUNTIMES_MAX ? " or" : "", RUNTIMES_MAX);
+		say(watch, line);
+	}
+}
+
 /*
  * The pages of a process. Returns how many it has, or why they, or the first
  * that is refused, cannot be read; then last_line says it.
@@ -187,6 +211,9 @@ static int find_pages(struct top_watch *watch, int pid)
 			return -ENOMEM;
 		}
 	}
+	if (rc == 0) {
+		say_left_out(watch, pid);
+	}
 	if (refused != 0) {
 		memcpy(last_line, first_line, sizeof(last_line));
 	}
@@ -213,7 +240,7 @@ static int find_pages_or_say(struct top_watch *watch, int pid, enum asked asked)
 	if ((watch->is_old || asked != ASKED_BY_NUMBER) && !top_process_read(pid, &process)) {
 		return 0;
 	}
-	if (!was_refused(watch, pid)) {
+	if (!is_noted(&watch->refused, pid)) {
 		report_trouble(watch, rc);
 	}
 	return rc;
@@ -452,6 +479,7 @@ void top_watch_fini(struct top_watch *watch)
 		let_go(watch, watch->count - 1);
 	}
 	free(watch->pages);
-	free(watch->refused);
+	free(watch->refused.processes);
+	free(watch->crowded.processes);
 	free(watch->files);
 }

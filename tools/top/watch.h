@@ -20,6 +20,12 @@ struct top_file {
 	ino_t inode;
 };
 
+/* Processes that have had their line. */
+struct top_noted {
+	struct top_process *processes;
+	size_t count;
+};
+
 /* Zero-initialise but for the operands. */
 struct top_watch {
 	char **operands; /* none: every process of this user */
@@ -27,9 +33,9 @@ struct top_watch {
 	struct top_file *files; /* of each operand */
 	struct top_page *pages;
 	size_t count;
-	struct top_process *refused; /* those with a line already */
-	size_t refused_count;
-	bool holds_lines; /* from the second search on, for the call below */
+	struct top_noted refused; /* one of its pages was */
+	struct top_noted crowded; /* it has more runtimes than are shown */
+	bool holds_lines;	  /* from the second search on, for the call below */
 	struct output_text held;
 	bool had_trouble;
 	bool had_page;

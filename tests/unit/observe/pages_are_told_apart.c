@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a new page shows its workers as absent. Where it would take one of the
+ * last descriptors there is none, and a line says so. Of the descriptors of a
+ * process its own pages count: of another start of that number none does, and
+ * of files those alone that are open as a runtime opens them. `pinion top` says
+ * how many runtimes of a process it does not show. WP-33.
+ * Method: pages without a runtime, and copies of one in other files.
+ */
+#include "runtime/observe/metrics_page.h"
+#include "tests/support/expect.h"
+#include "tests/support/scratch.h"
+
+#include <errno.h>
+#include <pinion/metrics.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { WORKERS = 3, SHOWN = 64, CROWD = 70 };
+
+static char said[512];
+
+static void note(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	(void)level;
+	snprintf(said, sizeof(said), "%s", message);
+}
+
+static const struct pin_log log_lines = {.fn = note};
+
+static bool is_scarce(int fd)
+{
+	return fd >= 0;
+}
+
+static struct pin_metrics_page *make(const struct pin_host *host, const char *path)
+{
+	struct pin_page_setup setup = {
+		.host = host,
+		.log = &log_lines,
+		.worker_count = WORKERS,
+		.is_shared = true,
+		.path = path,
+	};
+	struct pin_metrics_page *page = NULL;
+
+	said[0] = '\0';
+	expect_ready("page", pin_metrics_page_create(&setup, &page) == 0);
+	return page;
+}
+
+static void check_absent(void)
+{
+	struct pin_metrics_page *page = make(&pin_host_linux, NULL);
+	struct pin_observed observed = {.slot = NULL};
+
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		pin_metrics_page_join(page, i, &observed);
+		expect_number("place", PINION_WORKER_ABSENT,
+			(long long)pin_load_relaxed_u64(&observed.slot[PIN_SLOT_PLACE]));
+	}
+	expect_text("no line", "", said);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
+static void check_scarce(void)
+{
+	struct pin_host host = pin_host_linux;
+	struct pin_metrics_page *page;
+
+	host.fd_is_scarce = is_scarce;
+	page = make(&host, NULL);
+	expect_true("memory of its own", page->words != NULL && page->page.memory == NULL);
+	expect_number("no descriptor", -1, page->page.fd);
+	expect_true(said,
+		strstr(said,
+			": it would take one of the last descriptors (ulimit -n): "
+			"Too many open files") != NULL);
+	pin_metrics_page_destroy(page, &host);
+}
+
+/* ---- which are found ---- */
+
+static uint32_t count_pages(void)
+{
+	struct pinion_metrics *metrics = NULL;
+	uint32_t found = 0;
+
+	while (pinion_metrics_open_pid(getpid(), found, note, NULL, &metrics) == 0) {
+		pinion_metrics_close(metrics);
+		found++;
+	}
+	return found;
+}
+
+static void copy_to(int fd, const struct pin_metrics_page *page, uint64_t later)
+{
+	size_t bytes = page->word_count * 8;
+	struct pin_page_header *copy = malloc(bytes);
+
+	expect_ready("copy", copy != NULL);
+	memcpy(copy, page->words, bytes);
+	copy->process_start += later;
+	expect_ready("write", pwrite(fd, copy, bytes, 0) == (ssize_t)bytes);
+	free(copy);
+}
+
+static void check_starts(void)
+{
+	struct pin_metrics_page *page = make(&pin_host_linux, NULL);
+	int other = memfd_create(PIN_SHARED_PAGE_NAME, MFD_CLOEXEC);
+
+	expect_ready("memfd", other >= 0);
+	copy_to(other, page, 0);
+	expect_number("a copy", 2, count_pages());
+	copy_to(other, page, 1);
+	expect_number("of another start", 1, count_pages());
+	close(other);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
+static void check_files(void)
+{
+	struct pin_metrics_page *page = make(&pin_host_linux, NULL);
+	int file = open("file", O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+
+	expect_ready("file", file >= 0);
+	copy_to(file, page, 0);
+	expect_number("as a runtime", 2, count_pages());
+	expect_ready("fcntl", fcntl(file, F_SETFD, 0) == 0);
+	expect_number("not closed by exec", 1, count_pages());
+	close(file);
+	file = open("file", O_RDONLY | O_CLOEXEC);
+	expect_number("read alone", 1, count_pages());
+	close(file);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
+/* ---- many ---- */
+
+static void check_crowd(void)
+{
+	static struct pin_metrics_page *pages[CROWD];
+	const char *folder = getenv("top_builddir");
+	char command[512];
+
+	for (uint32_t i = 0; i < CROWD; i++) {
+		pages[i] = make(&pin_host_linux, NULL);
+	}
+	snprintf(command, sizeof(command),
+		"%s/pinion top --once --json %d 2>err >out && [ \"$(wc -l <out)\" = %d ] && "
+		"[ \"$(cat err)\" = 'pinion top: process %d has %d more runtimes: %d are shown' ]",
+		folder == NULL ? "." : folder, (int)getpid(), SHOWN, (int)getpid(), CROWD - SHOWN,
+		SHOWN);
+	/* NOLINTNEXTLINE(cert-env33-c): the text is the test's own. */
+	expect_number("top", 0, system(command));
+	for (uint32_t i = 0; i < CROWD; i++) {
+		pin_metrics_page_destroy(pages[i], &pin_host_linux);
+	}
+}
+
+int main(void)
+{
+	scratch_enter("pages_are_told_apart");
+	check_absent();
+	check_scarce();
+	check_starts();
+	check_files();
+	check_crowd();
+	scratch_leave();
+	return expect_status();
+}
