@@ -201,7 +201,9 @@ int main(int argc, char **argv)
 	do_without_plugins();
 	signals_init();
 	output_init();
-	report_init(NULL);
+	if (!report_init()) {
+		return EXIT_STATUS_TROUBLE;
+	}
 	if (word == NULL) {
 		report_line("no command (see pinion help)");
 		return EXIT_STATUS_TROUBLE;
@@ -223,6 +225,6 @@ int main(int argc, char **argv)
 	if (command == NULL) {
 		return unknown_command(word);
 	}
-	report_init(command->name);
+	report_name_command(command->name);
 	return command->run(command, argc - 1, argv + 1);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static const char *prefix_command;
 static struct log_form form;
 static _Thread_local bool drops_late_lines;
 
-static void form_from_env(void)
+static bool form_from_env(void)
 {
 	const char *text = getenv("PINION_LOG");
 	char mistake[256];
@@ -38,18 +39,19 @@ static void form_from_env(void)
 	form.is_journal = log_form_is_journal(getenv("JOURNAL_STREAM"), STDERR_FILENO);
 	if (text != NULL && !log_form_parse(text, &form, mistake, sizeof(mistake))) {
 		report_line("PINION_LOG: %s", mistake);
+		return false;
 	}
+	return true;
 }
 
-void report_init(const char *command_name)
+bool report_init(void)
 {
-	static bool is_form_known;
+	return form_from_env();
+}
 
+void report_name_command(const char *command_name)
+{
 	prefix_command = command_name;
-	if (!is_form_known) {
-		is_form_known = true;
-		form_from_env();
-	}
 }
 
 void report_drop_late_lines(void)
@@ -329,6 +331,18 @@ void report_hole_timeout(const struct pinion_scan_file *file, uint64_t offset)
 	report_path(file->path, reason);
 }
 
+/*
+ * A file of /proc, or of another file system without a disk of its own: no
+ * device is to blame.
+ */
+static const char *reason_of(const struct pinion_scan_file *file, int error)
+{
+	if (error == -EIO && file->file.device != 0 && major(file->file.device) == 0) {
+		return "input/output error: its file system gave no data";
+	}
+	return report_reason(error);
+}
+
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -356,8 +370,8 @@ void report_outcome(
 		report_endless(file->path);
 		return;
 	}
-	report_path(
-		file->path, error == -ENOTSUP ? special_reason(file->mode) : report_reason(error));
+	report_path(file->path,
+		error == -ENOTSUP ? special_reason(file->mode) : reason_of(file, error));
 }
 
 static void report_record(void *arg, const struct pinion_log_record *record)

@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Before all others. False: PINION_LOG has no such form, which is reported. */
+bool report_init(void);
+
 /* "pinion COMMAND: " starts every line from now on. */
-void report_init(const char *command_name);
+void report_name_command(const char *command_name);
 
 /*
  * One line, formatted, with the prefix and a newline. Hidden characters

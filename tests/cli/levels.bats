@@ -117,7 +117,8 @@ answers() {
 @test "PINION_LOG: a line says which part is wrong, and the values that exist" {
 	echo text >file
 	PINION_LOG=warn,disk=info pinion sum file
-	expect 0
+	expect 2
+	[ ! -s out ]
 	[ "$(cat err)" = 'pinion: PINION_LOG: "disk=info": "disk" is no component: there are api, host, memory, io, observe, worker, task, scan' ]
 	PINION_LOG=loud pinion sum file
 	[ "$(cat err)" = 'pinion: PINION_LOG: "loud" is neither a level (off, error, warn, info, debug), nor COMPONENT=LEVEL, nor json' ]
