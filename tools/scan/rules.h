@@ -52,12 +52,9 @@ struct rules {
 	 * is made.
 	 */
 	bool keeps_text;
-<<<<<<< HEAD
 	bool has_companions; /* a filter names other rules; rules_resolve() */
-=======
 	/* Names of files that others extend. */
 	struct rule_memory memory;
->>>>>>> 760d1c55 (tools/scan: rules in TOML, as gitleaks and betterleaks have them)
 };
 
 /*
