@@ -359,8 +359,9 @@ struct pinion_pool;
 
 /*
  * Reads how long threads have waited in pinion_pool_acquire_wait(), whatever
- * came of it. A call that found a buffer at once is not included, nor are the
- * waits of tasks.
+ * came of it, and how long tasks have waited for the buffers that they got by
+ * pinion_pool_acquire_async(). A call that found a buffer at once is not
+ * included.
  *
  * Context: any thread; never blocks.
  * Since: 0.1

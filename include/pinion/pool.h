@@ -246,6 +246,7 @@ struct pinion_pool_wait {
 	/* Output, when `wait.result` is 0: the task's own from then on. */
 	struct pinion_buffer buffer;
 	struct pinion_pool *private_pool;
+	uint64_t private_begin_ns;
 };
 
 /*

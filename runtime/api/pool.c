@@ -341,8 +341,14 @@ int pinion_pool_acquire_wait(
 static int32_t finish_wait(void *target, const struct pin_waiters_value *value)
 {
 	struct pinion_pool_wait *wait = target;
+	struct pinion_pool *pool = wait->private_pool;
+	int rc = accept_value(pool, value, &wait->buffer);
 
-	return accept_value(wait->private_pool, value, &wait->buffer);
+	/* Other ends are not noted: the pool may be gone. */
+	if (rc == 0 && wait->private_begin_ns != 0) {
+		note_wait(pool, pool->waiters.host->now_ns() - wait->private_begin_ns);
+	}
+	return rc;
 }
 
 int pinion_pool_acquire_async(
@@ -355,6 +361,7 @@ int pinion_pool_acquire_async(
 		.finish = finish_wait,
 		.target = wait,
 	};
+	int rc;
 
 	if (is_foreign(pool)) {
 		return -ECHILD;
@@ -363,7 +370,13 @@ int pinion_pool_acquire_async(
 		return -EPERM;
 	}
 	wait->private_pool = pool;
-	return pin_wait_begin(worker, &wait->wait, &aim);
+	wait->private_begin_ns = 0;
+	rc = pin_wait_begin(worker, &wait->wait, &aim);
+	/* It ends on this worker, so not before this task does. */
+	if (rc == 0 && pin_task_kind(&wait->wait.task) == PIN_TASK_WAIT) {
+		wait->private_begin_ns = pool->waiters.host->now_ns();
+	}
+	return rc;
 }
 
 void pinion_pool_close(struct pinion_pool *pool)

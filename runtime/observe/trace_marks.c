@@ -204,8 +204,8 @@ static void connect_request(struct maker *maker, struct entry *entry, uint32_t n
 			events[number].ring);
 	}
 	if (entry->is_over) {
+		/* No other end or task of it counts. */
 		entry->submit = NONE;
-		entry->is_over = false;
 	}
 }
 

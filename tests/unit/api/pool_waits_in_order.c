@@ -177,6 +177,7 @@ static void give(uint32_t turn, struct pinion_buffer *buffer)
 
 static void check_order(void)
 {
+	static struct pinion_histogram waits;
 	struct pinion_buffer buffers[2];
 	struct pinion_buffer *given = &buffers[0];
 	struct pinion_buffer none;
@@ -203,6 +204,9 @@ static void check_order(void)
 		}
 		given = &waiters[i].buffer;
 	}
+	/* Those of threads and tasks, and one in vain for each. */
+	pinion_pool_get_waits(pool, &waits);
+	expect_number("waits", 2 * WAITERS, (long long)waits.count);
 	users_give(pool, given);
 	users_give(pool, &buffers[1]);
 	finish();

@@ -2,8 +2,8 @@
 /*
  * Goal: from the events of all rings come the marks of the picture: slices of
  * tasks and sleeps with the right ends, requests with their paths, arrows from
- * cause to effect and none twice; what is open at the end lasts until then,
- * ends without a begin are counted, unknown events are passed by. EX-37.
+ * cause to effect and none twice; slices without an end last until the trace
+ * ends, ends without a begin are counted, unknown events are passed by. EX-37.
  * Method: traces of a few events, made by hand.
  */
 #include "runtime/io/operation.h"
@@ -213,11 +213,14 @@ static void check_sleeps(void)
 	add(1, PIN_TRACE_STEAL, 4, 0)->number = 0;  /* 100 */
 	add(1, PIN_TRACE_STEAL, 4, 0)->number = -1; /* 110: of no worker */
 	add(1, PIN_TRACE_PARK, 0, 0);		    /* 120: goes on */
+	/* By a hostile writer, before it is woken. */
+	add_at(55, 2, PIN_TRACE_PARK, 0, 0);
 	make();
 	expect_number("halves", 1, (long long)marks.halves);
 	expect_slice(PIN_MARK_PARKED, 0, 20, 50);
-	expect_slice(PIN_MARK_PARKED, 1, 80, 10);
-	expect_slice(PIN_MARK_PARKED, 2, 120, READ_NS - 120);
+	expect_slice(PIN_MARK_PARKED, 1, 55, READ_NS - 55);
+	expect_slice(PIN_MARK_PARKED, 2, 80, 10);
+	expect_slice(PIN_MARK_PARKED, 3, 120, READ_NS - 120);
 	expect_number("wake", 1, count(PIN_MARK_SLICE, PIN_MARK_WAKE));
 	expect_number("woken", 1, count(PIN_MARK_SLICE, PIN_MARK_WOKEN));
 	expect_number("by the first", 2, find(PIN_MARK_ARROW_FROM, PIN_MARK_WAKE, 0)->track);
@@ -242,17 +245,19 @@ static void check_order(void)
 	add_at(50, 0, PIN_TRACE_TASK_BEGIN, 0x110, 0xf);
 	add_at(60, 0, PIN_TRACE_TASK_END, 0, 0);
 	add_at(20, 1, PIN_TRACE_DONE, 0, 0);
+	add_at(25, 1, PIN_TRACE_STALL, 0, 0)->way = PIN_STALLED_LANE;
 	add_at(30, 1, PIN_TRACE_STALL, 0, 0)->number = 0;
 	make();
 	expect_number("begin", 20, (long long)marks.begin_ns);
 	expect_number("no halves", 0, (long long)marks.halves);
 	expect_number("first", PIN_MARK_DONE, marks.marks[0].name);
 	expect_number("then", PIN_MARK_STALL, marks.marks[1].name);
-	expect_number("on the worker's track", 0, marks.marks[1].track);
-	expect_number("the longest outside", 10, (long long)marks.marks[2].duration_ns);
-	expect_number("then in their order", PIN_MARK_TASK, marks.marks[3].name);
-	expect_number("inside", PIN_MARK_STEAL, marks.marks[4].name);
-	expect_number("all", 5, (long long)marks.mark_count);
+	expect_number("a lane's where it was found", 1, marks.marks[1].track);
+	expect_number("a task's on its worker's track", 0, marks.marks[2].track);
+	expect_number("the longest outside", 10, (long long)marks.marks[3].duration_ns);
+	expect_number("then in their order", PIN_MARK_TASK, marks.marks[4].name);
+	expect_number("inside", PIN_MARK_STEAL, marks.marks[5].name);
+	expect_number("all", 6, (long long)marks.mark_count);
 	pin_marks_free(&marks);
 }
 

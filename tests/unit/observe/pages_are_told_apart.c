@@ -5,7 +5,7 @@
  * process its own pages count: of another start of that number none does, and
  * of files those alone that are open as a runtime opens them. `pinion top` says
  * how many runtimes of a process it does not show. WP-33.
- * Method: pages without a runtime, and copies of one in other files.
+ * Method: pages without a runtime, and copies of these in other files.
  */
 #include "runtime/observe/metrics_page.h"
 #include "tests/support/expect.h"

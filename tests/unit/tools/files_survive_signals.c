@@ -3,7 +3,7 @@
  * Goal: a signal that comes while a command writes a file does not end it; a
  * second one does, removes the part that is there, and says so. A file that is
  * done stays. EX-37.
- * Method: children that write, told by pipes how far they are.
+ * Method: children that write, and say by pipes how far they are.
  */
 #include "tests/support/child.h"
 #include "tests/support/scratch.h"
