@@ -57,7 +57,7 @@ steal_numbers() {
 
 @test "steal_demo's tasks all run, and whatever ran elsewhere was stolen" {
 	local workers ran most total stolen steals wakes
-	for workers in 1 2 5; do
+	for workers in $(some_of 1 2 5); do
 		example steal_demo $workers
 		expect 0
 		count '^worker ' $workers
@@ -77,7 +77,7 @@ steal_numbers() {
 
 @test "timer's alarms all ring, none early, and the cancelled one does not" {
 	local workers
-	for workers in 1 3; do
+	for workers in $(some_of 1 3); do
 		example timer $workers
 		expect 0
 		count '^500 alarms rang, 0 of them early; ' 1
@@ -154,7 +154,7 @@ steal_numbers() {
 	seq 700000 >numbers
 	printf 'no newline' >>numbers
 	size=$(stat -c %s numbers)
-	for workers in 1 3 16; do
+	for workers in $(some_of 1 3 16); do
 		example buffer_pool numbers $workers
 		expect 0
 		count "^numbers: $size bytes, 700000 lines, $(((size + 65535) / 65536)) pieces in 16 buffers, 16 of them back\$" 1
@@ -183,7 +183,7 @@ steal_numbers() {
 		seq $((i * 3000)) >many/$i
 	done
 	: >many/empty
-	for i in 1 2 3; do
+	for i in $(some_of 1 2 3); do
 		example pipeline many/*
 		expect 0
 		count "^61 files, $(cat many/* | wc -c) bytes, $(cat many/* | wc -l) lines\$" 1
@@ -217,7 +217,7 @@ steal_numbers() {
 	for size in 0 1 262143 262144 262145 3000001; do
 		head -c $((size / 2)) /dev/zero >from
 		head -c $((size - size / 2)) /dev/urandom >>from
-		for lane in high normal low; do
+		for lane in $(some_of high normal low); do
 			example compress_file from to $lane
 			expect 0
 			count "^to has $(stat -c %s to) bytes, compressed at $lane\$" 1
