@@ -517,12 +517,6 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
-	struct pin_walk_means means = {
-		.host = scan->host,
-		.is_cancelled = &scan->is_cancelled,
-		.runtime = scan->config.walk_order == PINION_SCAN_WALK_ANY ? scan->runtime : NULL,
-		.open_max = scan->directories_max,
-	};
 	struct pinion_walk_config config;
 	int rc = refuse_worker(scan, "added to");
 
@@ -531,7 +525,7 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	}
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
-	rc = pin_walk(&means, path, &config, visit, &tree);
+	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
 	send_batch(scan);
 	if (tree.root != NULL) {
 		release_root(scan, tree.root, 1);

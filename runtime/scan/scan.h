@@ -29,6 +29,7 @@
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
 #include "runtime/scan/file_reader.h"
+#include "runtime/scan/walk_tree.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/worker.h"
 
@@ -78,8 +79,8 @@ struct pinion_scan {
 	void *arg;
 	uint32_t cached_window_bytes; /* window for files that are copied */
 	uint32_t slot_count;
-	uint32_t roots_max;	  /* trees whose root may be open at a time */
-	uint32_t directories_max; /* that a walk may have open */
+	uint32_t roots_max; /* trees whose root may be open at a time */
+	struct pin_walk_means walk_means;
 	struct pin_slot *slots;
 	struct pin_track *tracks;
 	uint8_t *user_memory;

@@ -302,7 +302,12 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	scan->slot_count = complete.files_in_flight;
 	scan->batch_max = 1;
 	scan->roots_max = roots_max;
-	scan->directories_max = directories_max;
+	scan->walk_means = (struct pin_walk_means){
+		.host = scan->host,
+		.is_cancelled = &scan->is_cancelled,
+		.runtime = complete.walk_order == PINION_SCAN_WALK_ANY ? runtime : NULL,
+		.open_max = directories_max,
+	};
 	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
 	/* Megabytes, of which small files use little: touched when needed. */

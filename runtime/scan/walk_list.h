@@ -10,19 +10,13 @@
 #ifndef PIN_SCAN_WALK_LIST_H
 #define PIN_SCAN_WALK_LIST_H
 
+#include "runtime/scan/walk_path.h"
 #include "runtime/scan/walk_tree.h"
 
 /* Some 2000 entries a call; more saves nothing measurable. Models take less. */
 #ifndef PIN_WALK_LIST_BYTES
 #define PIN_WALK_LIST_BYTES ((uint32_t)64 << 10)
 #endif
-
-/* Bytes with a NUL after them. */
-struct pin_walk_path {
-	char *bytes;
-	size_t length;
-	size_t capacity;
-};
 
 /* An open directory, and the part of its list that was read. */
 struct pin_listing {
@@ -136,23 +130,8 @@ void pin_walker_close(struct pin_walker *walker);
 
 void pin_walker_fini(struct pin_walker *walker);
 
-/* The path of a directory; -ENOMEM. */
-int pin_walk_path_of(const struct pin_walk *walk, struct pin_walk_path *path,
-	const struct pin_directory *directory);
-
 /* Visits one path. */
 int pin_walk_visit(const struct pin_walk *walk, const struct pin_walk_path *path,
 	enum pinion_walk_kind kind, int error, uint32_t mode);
-
-/* Makes it `bytes` bytes of text; -ENOMEM. */
-int pin_walk_path_set(
-	const struct pin_walk *walk, struct pin_walk_path *path, const char *text, size_t bytes);
-
-/* Puts a slash, unless it ends in one, and a name after it; -ENOMEM. */
-int pin_walk_path_add(const struct pin_walk *walk, struct pin_walk_path *path, const char *name,
-	size_t name_bytes);
-
-void pin_walk_path_cut(struct pin_walk_path *path, size_t bytes);
-void pin_walk_path_free(const struct pin_walk *walk, struct pin_walk_path *path);
 
 #endif

@@ -129,6 +129,7 @@ static int status_of(int fd, struct stat *out_status)
 #define fstat(fd, status) status_of(fd, status)
 
 #include "runtime/scan/walk_list.c"
+#include "runtime/scan/walk_path.c"
 #include "runtime/scan/walk_tree.c"
 
 /* ---- no ignore files ---- */
@@ -192,6 +193,8 @@ static int acquire_wait(struct pinion_budget *budget, const uint64_t *amounts, u
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_runtime_spawn_reserved") \
 			? (void)0 \
 			: (pin_runtime_spawn_reserved)(runtime, task))
+#include "runtime/scan/walk_caller.c"
+#include "runtime/scan/walk_shared.c"
 #include "runtime/scan/walk_tasks.c"
 
 /* ---- cases ---- */
@@ -304,7 +307,7 @@ static void run_cancelled(void)
 }
 
 static const struct model_mutant mutants[] = {
-	{"the caller is not called", {MODEL_SKIP, "unlock", "pinion_budget_release"}},
+	{"the caller is not called", {MODEL_SKIP, "pin_walk_unlock", "pinion_budget_release"}},
 	{"the caller does not await the tasks",
 		{MODEL_SKIP, "await_tasks", "pinion_budget_acquire_wait"}},
 	{"a task is not spawned", {MODEL_SKIP, "spawn_shared", "pin_runtime_spawn_reserved"}},
