@@ -181,6 +181,18 @@ void report_note(const char *format, ...)
 	va_end(arguments);
 }
 
+void report_debug(const char *format, ...)
+{
+	va_list arguments;
+
+	if (!log_form_shows(&form, PINION_LOG_DEBUG, PINION_LOG_SCAN)) {
+		return;
+	}
+	va_start(arguments, format);
+	say(PINION_LOG_DEBUG, format, arguments);
+	va_end(arguments);
+}
+
 void report_path(const char *path, const char *reason)
 {
 	int saved_errno = errno;

@@ -29,6 +29,9 @@ void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, of a line that is no error: JSON and the journal have a level. */
 void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Shown where PINION_LOG has debug messages of the component `scan`. */
+void report_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /*
  * "PATH: REASON", the path with hidden characters, backslash and invalid UTF-8
  * escaped as \n, \t, \\ and \xHH so that it stays one line.

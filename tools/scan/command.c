@@ -53,6 +53,7 @@ enum scan_option {
 	OPTION_MAX_RULES,
 	OPTION_MAX_RULE_BYTES,
 	OPTION_MAX_COMPILE_TIME,
+	OPTION_NO_CACHE,
 	OPTION_COUNT,
 };
 
@@ -108,6 +109,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 		"at most SIZE bytes of patterns; default: 16M", NULL},
 	[OPTION_MAX_COMPILE_TIME] = {0, "max-compile-time", "SECONDS",
 		"end if the rules take longer to compile; default: 60", NULL},
+	[OPTION_NO_CACHE] = {0, "no-cache", NULL, "compile the rules, whatever was kept of them",
+		"Nothing is kept, either: see CACHE in the manual page."},
 };
 
 enum {
@@ -231,6 +234,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_MAX_COMPILE_TIME:
 		return options_duration("max-compile-time", value, ns_per_ms,
 			COMPILE_SECONDS_MAX * ns_per_s, &patterns->compile_ns_max);
+	case OPTION_NO_CACHE:
+		patterns->is_uncached = true;
+		return true;
 	case OPTION_COUNT:
 		break;
 	}

@@ -136,6 +136,14 @@ static const pcre2_code *need_code(struct confirm_regex *regex, bool has_end)
 	return code;
 }
 
+const char *confirm_version(void)
+{
+	static char version[64];
+
+	(void)pcre2_config(PCRE2_CONFIG_VERSION, version);
+	return version;
+}
+
 struct confirm_room *confirm_room_create(void)
 {
 	struct confirm_room *room = calloc(1, sizeof(*room));
@@ -260,6 +268,11 @@ int confirm_regex_check(struct confirm_regex *regex, char out_reason[REGEX_REASO
 	(void)regex;
 	(void)out_reason;
 	return -ENOSYS;
+}
+
+const char *confirm_version(void)
+{
+	return "none";
 }
 
 struct confirm_room *confirm_room_create(void)

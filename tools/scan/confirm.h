@@ -46,6 +46,9 @@ int confirm_regex_check(struct confirm_regex *regex, char out_reason[REGEX_REASO
 
 const struct regex_texts *confirm_regex_texts(const struct confirm_regex *regex);
 
+/* PCRE2's, or "none". */
+const char *confirm_version(void);
+
 /* NULL: no memory. */
 struct confirm_room *confirm_room_create(void);
 void confirm_room_destroy(struct confirm_room *room);

@@ -14,9 +14,9 @@
  *      those that `\b`, `$` (one byte) and `\Z` (two) read after an end. Where
  *      text is kept, SNIPPET_CONTEXT bytes are held back in place of two.
  *   2. Its prefix is longer than the widest match: by the bytes of (1), and by
- *      one byte that `\b` and `^` read before a start, or as above. Hence a match
- *      that starts at the first byte of a window that is not the file's first
- *      is never owned, and what `\A` falsely finds there is not either.
+ *      one byte that `\b` and `^` read before a start, or as above. Hence a
+ *      match that starts at the first byte of a window that is not the file's
+ *      first is never owned, and what `\A` falsely finds there is not either.
  *
  * Rules without a widest match run in a stream, which needs windows in order.
  * Confirmed rules never do: a candidate of such a rule is the part of the file

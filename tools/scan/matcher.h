@@ -57,6 +57,11 @@ struct matcher_ops {
 	const char *name;
 	/* Checks one rule on its own and sets its widths. */
 	int (*measure)(struct rule *rule, struct matcher_trouble *out_trouble);
+	/*
+	 * Whether all rules are measured already, as the set was compiled
+	 * before: rules_cache.h. NULL: nothing is kept.
+	 */
+	bool (*recall)(struct rules *rules);
 	/* The rules are measured and stay in place until destroy. */
 	int (*create)(const struct rules *rules, struct matcher **out_matcher,
 		struct matcher_trouble *out_trouble);

@@ -14,11 +14,15 @@
 
 #include "tools/scan/matcher.h"
 
+#include "tools/scan/confirm.h"
 #include "tools/scan/hyperscan_compile.h"
+#include "tools/scan/hyperscan_shipped.h"
 #include "tools/scan/hyperscan_starts.h"
 #include "tools/scan/kept_text.h"
+#include "tools/scan/rules_cache.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +86,90 @@ static int init_starts(struct matcher *matcher)
 	return error;
 }
 
+static const char *version_text(void)
+{
+	static char text[160];
+	struct hyperscan_target here = hyperscan_target_here();
+
+	snprintf(text, sizeof(text), "%s; processor %llx; PCRE2 %s", here.version,
+		here.cpu_features, confirm_version());
+	return text;
+}
+
+static bool hyperscan_recall(struct rules *rules)
+{
+	return hs_valid_platform() == HS_SUCCESS && rules_cached_find(rules, version_text());
+}
+
+/* False: not both databases are there. */
+static bool recall_databases(struct matcher *matcher)
+{
+	hs_database_t **places[RULES_DATABASE_COUNT] = {
+		[RULES_DATABASE_BLOCK] = &matcher->bounded,
+		[RULES_DATABASE_STREAM] = &matcher->unbounded,
+	};
+
+	for (int i = 0; i < RULES_DATABASE_COUNT; i++) {
+		struct rules_database database;
+
+		if (!rules_cached_database(
+			    matcher->rules->cached, (enum rules_database_kind)i, &database)) {
+			return false;
+		}
+		/* The library checks version, processor and a checksum. */
+		if (database.length > 0 &&
+			hs_deserialize_database((const char *)database.bytes, database.length,
+				places[i]) != HS_SUCCESS) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void keep_databases(const struct matcher *matcher)
+{
+	const hs_database_t *databases[RULES_DATABASE_COUNT] = {
+		[RULES_DATABASE_BLOCK] = matcher->bounded,
+		[RULES_DATABASE_STREAM] = matcher->unbounded,
+	};
+	struct rules_database kept[RULES_DATABASE_COUNT] = {{0}};
+	char *bytes[RULES_DATABASE_COUNT] = {NULL};
+	bool is_ok = true;
+
+	if (matcher->rules->cached == NULL) {
+		return;
+	}
+	for (int i = 0; i < RULES_DATABASE_COUNT; i++) {
+		if (databases[i] != NULL) {
+			is_ok = hs_serialize_database(databases[i], &bytes[i], &kept[i].length) ==
+					HS_SUCCESS &&
+				is_ok;
+			kept[i].bytes = (const uint8_t *)bytes[i];
+		}
+	}
+	if (is_ok) {
+		rules_cached_store(matcher->rules->cached, matcher->rules, kept);
+	}
+	for (int i = 0; i < RULES_DATABASE_COUNT; i++) {
+		free(bytes[i]);
+	}
+}
+
+static int compile(struct matcher *matcher, struct matcher_trouble *out_trouble)
+{
+	int error = hyperscan_compile(
+		matcher->rules, matcher->starts, true, &matcher->bounded, out_trouble);
+
+	if (error == 0) {
+		error = hyperscan_compile(
+			matcher->rules, matcher->starts, false, &matcher->unbounded, out_trouble);
+	}
+	if (error == 0) {
+		keep_databases(matcher);
+	}
+	return error;
+}
+
 static int hyperscan_create(const struct rules *rules, struct matcher **out_matcher,
 	struct matcher_trouble *out_trouble)
 {
@@ -99,13 +187,10 @@ static int hyperscan_create(const struct rules *rules, struct matcher **out_matc
 	}
 	matcher->rules = rules;
 	error = init_starts(matcher);
-	if (error == 0) {
-		error = hyperscan_compile(
-			rules, matcher->starts, true, &matcher->bounded, out_trouble);
-	}
-	if (error == 0) {
-		error = hyperscan_compile(
-			rules, matcher->starts, false, &matcher->unbounded, out_trouble);
+	if (error == 0 && !recall_databases(matcher)) {
+		hs_free_database(matcher->bounded);
+		matcher->bounded = NULL;
+		error = compile(matcher, out_trouble);
 	}
 	if (error != 0) {
 		hyperscan_destroy(matcher);
@@ -388,6 +473,7 @@ static int hyperscan_stream_close(
 const struct matcher_ops matcher_hyperscan = {
 	.name = "hyperscan",
 	.measure = hyperscan_measure,
+	.recall = hyperscan_recall,
 	.create = hyperscan_create,
 	.destroy = hyperscan_destroy,
 	.worker_create = hyperscan_worker_create,

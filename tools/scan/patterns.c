@@ -113,10 +113,13 @@ void scan_rules_complain(const struct rules *rules, const struct matcher_trouble
 	}
 }
 
-static bool measure(const struct matcher_ops *matcher, struct rules *rules)
+static bool measure(const struct matcher_ops *matcher, struct rules *rules, bool is_uncached)
 {
 	bool is_ok = true;
 
+	if (!is_uncached && matcher->recall != NULL && matcher->recall(rules)) {
+		return true;
+	}
 	for (uint32_t i = 0; i < rules->count; i++) {
 		struct matcher_trouble trouble;
 		int error = matcher->measure(&rules->items[i], &trouble);
@@ -183,7 +186,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 	if (patterns->compile_ns_max != 0) {
 		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
 	}
-	is_measured = measure(matcher, out_rules);
+	is_measured = measure(matcher, out_rules, patterns->is_uncached);
 	return resolve(out_rules) && is_measured && error == 0;
 }
 

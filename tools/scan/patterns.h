@@ -21,6 +21,7 @@ struct scan_patterns {
 	bool with_builtin;  /* --builtin: in addition to the above */
 	bool with_examples; /* --include-examples */
 	bool is_strict;	    /* --strict-rules */
+	bool is_uncached;   /* --no-cache */
 	/* A pipe of rules that brings nothing is given up; 0: never. */
 	uint64_t silence_ns_max;
 	uint32_t count_max;    /* --max-rules */

@@ -119,6 +119,24 @@ static int translate(struct rule *rule, char out_reason[RULE_FILTER_REASON_BYTES
 	return error;
 }
 
+int rule_filter_translate(struct rule *rule, uint32_t repeat_level)
+{
+	struct rule_filter *filter = rule->filter;
+	char reason[REGEX_REASON_BYTES];
+	int error;
+
+	confirm_regex_destroy(filter->pattern);
+	filter->pattern = NULL;
+	filter->repeat_level = repeat_level;
+	error = confirm_regex_create(filter->dialect, CONFIRM_SCOPE_PARTS, rule->pattern,
+		rule->pattern_bytes, &filter->repeat_level, &filter->pattern, reason);
+	if (error == 0) {
+		rule->min_width = confirm_regex_texts(filter->pattern)->min_width;
+		rule->max_width = confirm_regex_texts(filter->pattern)->max_width;
+	}
+	return error;
+}
+
 int rule_filter_measure(struct rule *rule, char out_reason[RULE_FILTER_REASON_BYTES])
 {
 	int error = translate(rule, out_reason);

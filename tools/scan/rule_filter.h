@@ -161,6 +161,13 @@ enum { RULE_FILTER_REASON_BYTES = 256 };
 struct rule; /* rules.h */
 
 /*
+ * Translates the pattern of a rule with a filter, with these bounds of repeats
+ * or narrower ones, and sets its widths; nothing is compiled. Returns 0 or a
+ * negative errno.
+ */
+int rule_filter_translate(struct rule *rule, uint32_t repeat_level);
+
+/*
  * Translates the pattern of a rule with a filter, sets its widths, and checks
  * it and the filter's own expressions. Errors as below, and -ENOSYS.
  */
@@ -186,8 +193,8 @@ int rule_filter_takes_path(
 
 /*
  * Searches a text for the expressions, in their order. Returns 1 with the first
- * match of the first expression that has any; 0: there is none. Errors as above,
- * and those of rule_filter_check().
+ * match of the first expression that has any; 0: there is none. Errors as
+ * above, and those of rule_filter_check().
  */
 int rule_regexes_search(enum rule_dialect dialect, struct rule_regexes *regexes,
 	struct confirm_room *room, const uint8_t *text, size_t length, size_t *out_start,

@@ -6,6 +6,7 @@
 
 #include "tools/scan/examples.h"
 #include "tools/scan/rule_filter.h"
+#include "tools/scan/rules_cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -191,6 +192,7 @@ void rules_free(struct rules *rules)
 		rule_free(&rules->items[i]);
 	}
 	rule_memory_free(&rules->memory);
+	rules_cached_destroy(rules->cached);
 	free(rules->items);
 	*rules = (struct rules){0};
 }

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rule_filter; /* rule_filter.h */
+struct rule_filter;  /* rule_filter.h */
+struct rules_cached; /* rules_cache.h */
 
 /* A pattern that no length of text can be too long for. */
 #define RULE_WIDTH_UNBOUNDED UINT32_MAX
@@ -52,7 +53,8 @@ struct rules {
 	 * is made.
 	 */
 	bool keeps_text;
-	bool has_companions; /* a filter names other rules; rules_resolve() */
+	bool has_companions;	     /* a filter names other rules; rules_resolve() */
+	struct rules_cached *cached; /* NULL: not looked up */
 	/* Names of files that others extend. */
 	struct rule_memory memory;
 };

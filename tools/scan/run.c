@@ -18,6 +18,7 @@
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/reporter.h"
+#include "tools/scan/rules_cache.h"
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
 #include "tools/scan/tally.h"
@@ -113,7 +114,8 @@ static void begin_test(struct scan_job *job, const struct matcher_ops *matcher)
 		return;
 	}
 	job->test.compiles =
-		job->options->patterns.expression_count + job->options->patterns.file_count > 0;
+		job->options->patterns.expression_count + job->options->patterns.file_count > 0 &&
+		!rules_cached_has(job->reporter.rules);
 	meanwhile_begin(&job->test.running, test_library, &job->test);
 }
 

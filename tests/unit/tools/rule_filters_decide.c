@@ -4,8 +4,8 @@
  * pass its entropy, allowlists, path, condition and companions, whatever the
  * windows; the secret is the group it names.
  *
- * Method: one text and one rule a row, with the findings expected. Values of the
- * entropy are those of a calculation by hand. Proves EX-51, EX-52.
+ * Method: one text and one rule a row, with the findings expected. Entropies
+ * are calculated by hand. Proves EX-51, EX-52.
  */
 #include "tests/support/expect.h"
 #include "tools/scan/confirm.h"
