@@ -28,6 +28,7 @@ static const struct command *const commands[] = {
 	&doctor_command,
 	&top_command,
 	&trace_command,
+	&rules_command,
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 
@@ -91,6 +92,11 @@ static void append_features(struct output_text *text)
 	output_text_append(text, version, strcspn(version, " "));
 #else
 	output_text_string(text, " -hyperscan");
+#endif
+#if defined(HAVE_PCRE2)
+	output_text_string(text, " +pcre2");
+#else
+	output_text_string(text, " -pcre2");
 #endif
 	digest_append_features(text);
 	output_text_string(text, toml_is_known() ? " +toml" : " -toml");

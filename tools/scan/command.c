@@ -114,11 +114,6 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 };
 
 enum {
-	/* Regular expressions: 40 s on one core; strings: 1 s. */
-	RULES_STANDARD = 20000,
-	FINDINGS_STANDARD = 10000,
-	RULE_BYTES_STANDARD = 16 << 20,
-	COMPILE_SECONDS_STANDARD = 60,
 	COMPILE_SECONDS_MAX = 1000000,
 };
 
@@ -312,12 +307,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
-	struct scan_options options = {
-		.patterns.findings_max = FINDINGS_STANDARD,
-		.patterns.count_max = RULES_STANDARD,
-		.patterns.bytes_max = RULE_BYTES_STANDARD,
-		.patterns.compile_ns_max = COMPILE_SECONDS_STANDARD * ns_per_s,
-	};
+	struct scan_options options = {.patterns = SCAN_PATTERNS_STANDARD};
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;
 

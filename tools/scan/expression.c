@@ -440,6 +440,11 @@ static int parse(struct expression_parser *parser, size_t length)
 		expression_fail(parser, 0, "it is longer than 256 KiB");
 		return parser->error;
 	}
+	parser->expression->text =
+		rule_memory_copy(&parser->expression->memory, parser->tokens.text, length);
+	if (parser->expression->text == NULL) {
+		return -ENOMEM;
+	}
 	root = expression_next(parser) ? parse_sequence(parser) : NULL;
 	if (root != NULL && parser->tokens.kind != EXPRESSION_TOKEN_END) {
 		expression_fail(parser, parser->tokens.offset, "it does not end where it should");

@@ -39,6 +39,7 @@ struct expression {
 	const struct expression_node *root;
 	uint32_t binding_count;
 	uint32_t node_count;
+	const char *text; /* as it was, NUL-terminated */
 	struct rule_memory memory;
 	struct expression_regexes *regexes; /* their list, to be freed */
 };

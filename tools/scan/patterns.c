@@ -69,6 +69,7 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 		.rules = rules,
 		.remark = remark,
 		.is_strict = patterns->is_strict,
+		.names_all = patterns->names_all,
 		.with_examples = patterns->with_examples,
 		.silence_ns_max = patterns->silence_ns_max,
 	};

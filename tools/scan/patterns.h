@@ -22,6 +22,7 @@ struct scan_patterns {
 	bool with_examples; /* --include-examples */
 	bool is_strict;	    /* --strict-rules */
 	bool is_uncached;   /* --no-cache */
+	bool names_all;	    /* every part that is not supported */
 	/* A pipe of rules that brings nothing is given up; 0: never. */
 	uint64_t silence_ns_max;
 	uint32_t count_max;    /* --max-rules */
@@ -33,6 +34,16 @@ struct scan_patterns {
 	 */
 	uint64_t compile_ns_max;
 };
+
+/* What holds where the command line says nothing. */
+#define SCAN_PATTERNS_STANDARD \
+	((struct scan_patterns){ \
+		.findings_max = 10000, \
+		.count_max = 20000, /* regular expressions: 40 s on one core; strings: 1 s */ \
+		.bytes_max = 16 << 20, \
+		.compile_ns_max = UINT64_C(60000000000), \
+		.silence_ns_max = UINT64_C(60000000000), \
+	})
 
 /* The matcher for these patterns; a lone literal has a matcher of its own. */
 const struct matcher_ops *scan_rules_matcher(const struct scan_patterns *patterns);

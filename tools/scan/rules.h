@@ -55,6 +55,8 @@ struct rules {
 	bool keeps_text;
 	bool has_companions;	     /* a filter names other rules; rules_resolve() */
 	struct rules_cached *cached; /* NULL: not looked up */
+	/* Parts of its files that pinion does not support. */
+	uint32_t unsupported_count;
 	/* Names of files that others extend. */
 	struct rule_memory memory;
 };

@@ -19,6 +19,7 @@ void import_remark(
 
 	if (remark == RULES_REMARK_UNSUPPORTED) {
 		import->unsupported_count++;
+		import->reader->rules->unsupported_count++;
 		if (import->reader->is_strict) {
 			remark = RULES_REMARK_ERROR;
 		} else if (!import->reader->names_all &&

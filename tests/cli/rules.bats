@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+# `pinion rules`, and files of rules in TOML from end to end (EX-51, EX-52).
+
+load program
+
+# A file of rules, one of which is for the other alone.
+setup_file() {
+	cat >"$BATS_FILE_TMPDIR/acme.toml" <<-'END'
+		title = "ACME's"
+		[[allowlists]]
+		description = "tests"
+		paths = ['''_test\.go$''']
+		[[rules]]
+		id = "acme-key"
+		description = "Key of ACME"
+		regex = '''acme_([a-z0-9]{16})\b'''
+		entropy = 2
+		tags = ["acme", "key"]
+		filter = '''finding["secret"] startsWith "xx" || containsAny(finding["line"], ["SAMPLE"])'''
+		[[rules.required]]
+		id = "acme-id"
+		[[rules]]
+		id = "acme-id"
+		regex = '''ACME-[0-9]{6}'''
+		skipReport = true
+	END
+}
+
+setup() {
+	enter_folder
+	[[ $features == *+hyperscan* && $features == *+pcre2* && $features == *+toml* ]] ||
+		skip "built without regular expressions or TOML"
+	cp "$BATS_FILE_TMPDIR/acme.toml" .
+}
+
+@test "rules in TOML find what their filters leave" {
+	{
+		echo "ACME-123456"
+		echo "acme_q1w2e3r4t5y6u7i8"
+		# No entropy; the filter, twice.
+		echo "acme_aaaaaaaaaaaaaaaa"
+		echo "acme_xxw2e3r4t5y6u7i8"
+		echo "ACME-123456 acme_p1o2i3u4y5t6r7e8 # sample"
+	} >code.go
+	cp code.go code_test.go
+	# Without the id that it needs.
+	echo "acme_q1w2e3r4t5y6u7i8" >lone.go
+	pinion scan --format=json --rules=acme.toml code.go code_test.go lone.go
+	expect 1
+	[ "$(jq -r '[.rule, .path, .start] | join(" ")' out)" = "acme-key code.go 12" ]
+	pinion rules --rules=acme.toml test code.go
+	expect 1
+	[ "$(wc -l <out)" = 1 ]
+}
+
+@test "rules are listed, with descriptions and tags" {
+	pinion rules list
+	expect 0
+	grep -q '^npm-token' out
+	[ "$(wc -l <out)" -ge 32 ]
+	pinion rules list --rules=acme.toml
+	expect 0
+	[ "$(cat out)" = "acme-key  Key of ACME  [acme, key]
+acme-id" ]
+}
+
+@test "a rule is explained in words" {
+	pinion rules explain --rules=acme.toml acme-key
+	expect 0
+	for words in 'acme_(\[a-z0-9\]{16})' 'finding of acme-id' 'more than 2 bits a byte' \
+		'exception, tests' 'the path has _test' 'startsWith "xx"' 'Tags: acme, key'; do
+		grep -q -- "$words" out || {
+			echo "missing: $words"
+			cat out
+			return 1
+		}
+	done
+	pinion rules explain npm-tokem
+	complains 'there is no rule npm-tokem (did you mean npm-token?)'
+}
+
+@test "files of rules are checked, each part that is not supported is named" {
+	printf '[[rules]]\nid = "a"\nregex = "a"\nvalidate = "x"\nsmell = 1\n' >part.toml
+	printf '[[rules]]\nid = "a"\nregex = "("\n' >bad.toml
+	pinion rules check acme.toml part.toml
+	expect 1
+	[ "$(cat out)" = "acme.toml: 2 rules
+part.toml: 1 rules, 1 part not supported" ]
+	[ "$(head -n 1 err)" = "pinion rules: part.toml:5: rule a: smell is not known" ]
+	grep -q '1 rules would ask a service' err
+	pinion rules check bad.toml
+	complains 'bad.toml:3: '
+	pinion scan --strict-rules --rules=part.toml part.toml
+	expect 2
+	grep -qx 'pinion scan: part.toml:5: rule a: smell is not known' err
+}
+
+@test "wrong usage of pinion rules is named" {
+	pinion rules
+	complains 'nothing to do'
+	pinion rules lst
+	complains "'lst' is not known"
+	pinion rules list x
+	complains 'takes no operands'
+	pinion rules explain
+	complains 'explain needs more: pinion rules explain ID'
+}
