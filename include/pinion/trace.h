@@ -61,9 +61,9 @@ PINION_API int pinion_trace_open(
  * line for each failure, also of later calls with this trace.
  * Context: any thread; allocates.
  * Errors: -ESRCH: there is no such process. -ENOENT: it has no (further)
- * runtime with a trace: start it with PINION_TRACE_EVENTS=65536. -EACCES: of
- * another user. -EPROTO, -EPROTONOSUPPORT: it is no trace, or of another
- * version.
+ * runtime with a trace: start it with PINION_TRACE_EVENTS=65536. -EAGAIN: it
+ * is starting, and has not filled its trace yet. -EACCES: of another user.
+ * -EPROTO, -EPROTONOSUPPORT: it is no trace, or of another version.
  * Since: 0.1
  */
 PINION_API int pinion_trace_open_pid(

@@ -239,14 +239,14 @@ static void check_sleeps(void)
 static void check_order(void)
 {
 	begin();
+	add_at(30, 1, PIN_TRACE_STALL, 0, 0)->number = 0;
 	add_at(50, 0, PIN_TRACE_TASK_BEGIN, 0x100, 0xf);
+	add_at(20, 1, PIN_TRACE_DONE, 0, 0);
 	add_at(50, 0, PIN_TRACE_STEAL, 1, 0)->number = -1;
 	add_at(50, 0, PIN_TRACE_TASK_END, 0, 0);
+	add_at(25, 1, PIN_TRACE_STALL, 0, 0)->way = PIN_STALLED_LANE;
 	add_at(50, 0, PIN_TRACE_TASK_BEGIN, 0x110, 0xf);
 	add_at(60, 0, PIN_TRACE_TASK_END, 0, 0);
-	add_at(20, 1, PIN_TRACE_DONE, 0, 0);
-	add_at(25, 1, PIN_TRACE_STALL, 0, 0)->way = PIN_STALLED_LANE;
-	add_at(30, 1, PIN_TRACE_STALL, 0, 0)->number = 0;
 	make();
 	expect_number("begin", 20, (long long)marks.begin_ns);
 	expect_number("no halves", 0, (long long)marks.halves);
