@@ -370,6 +370,12 @@ struct pinion_pool_stats {
 	/* Free buffers now: all of them, and those in no cache. */
 	uint64_t free_count;
 	uint64_t shared_count;
+	/*
+	 * Near 0: of every 16th time none was free, those at which a buffer had
+	 * been free for 10 ms: its thread had no CPU on its way back, or the
+	 * library has a fault.
+	 */
+	uint64_t false_nulls;
 };
 
 /*

@@ -529,6 +529,7 @@ void pinion_pool_get_stats(
 		.steals = pin_load_relaxed_u64(&pool->pool.steals),
 		.exhausted = pin_load_relaxed_u64(&pool->pool.exhausted),
 		.misuses = pin_load_relaxed_u64(&pool->pool.misuses),
+		.false_nulls = pin_load_relaxed_u64(&pool->pool.false_nulls),
 		.free_count = pin_pool_count(&pool->pool),
 		.shared_count = pin_pool_count_lists(&pool->pool),
 	};

@@ -32,6 +32,14 @@ struct pin_pool_region {
 	uint32_t node; /* number of its free list */
 };
 
+/* A buffer that was free when a shortage was proved: pool_refill.c. */
+struct pin_pool_doubt {
+	uint32_t shortages; /* so far */
+	uint32_t index;
+	uint64_t state;	   /* of its entry */
+	uint64_t since_ns; /* 0: there is none */
+};
+
 struct pin_pool {
 	/* [const] */
 	const struct pin_host *host;
@@ -60,9 +68,11 @@ struct pin_pool {
 	const struct pin_victims *victims; /* of the first magazines' owners; or NULL */
 	/* [W:any R:any] */
 	struct pin_lock lock PIN_CACHE_ALIGNED; /* rank 6: of looks into others' magazines */
-	struct pin_random random;	 /* [lock:lock] where the next theft begins to look */
-	struct pin_atomic_u64 steals;	 /* magazines robbed */
-	struct pin_atomic_u64 exhausted; /* times that nothing was free */
+	struct pin_random random;	   /* [lock:lock] where the next theft begins to look */
+	struct pin_pool_doubt doubt;	   /* [lock:lock] */
+	struct pin_atomic_u64 steals;	   /* magazines robbed */
+	struct pin_atomic_u64 exhausted;   /* times that nothing was free */
+	struct pin_atomic_u64 false_nulls; /* [W:holders of the lock R:any] */
 	struct pin_atomic_u64 misuses;
 };
 

@@ -221,6 +221,54 @@ static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 	return is_as_noted(pool);
 }
 
+/* ---- doubts ---- */
+
+enum {
+	/* Few shortages pay for it, and none of a model. */
+	DOUBT_SHORTAGES = 16,
+	DOUBT_BUFFERS = 16,
+	/* Longer than any way home, unless its thread has no CPU. */
+	DOUBT_NS = 10 * 1000 * 1000,
+};
+
+/* The next buffers: the first that is free is doubtful. */
+static void begin_doubt(struct pin_pool *pool, uint64_t now_ns)
+{
+	struct pin_pool_doubt *doubt = &pool->doubt;
+
+	doubt->since_ns = 0;
+	for (uint32_t i = 0; i < DOUBT_BUFFERS && doubt->since_ns == 0; i++) {
+		doubt->index = doubt->index + 1 < pool->buffer_count ? doubt->index + 1 : 0;
+		/* Relaxed: with its generation it says all that is asked. */
+		doubt->state = pin_load_relaxed_u64(&pool->entries[doubt->index].state);
+		doubt->since_ns = pin_entry_is_used(doubt->state) ? 0 : now_ns;
+	}
+}
+
+/*
+ * By another witness than the places: a buffer that has been free since a
+ * shortage 10 ms ago, and all the time, was free during this one. Counts it. A
+ * pool with one cache alone has no search, and no doubts.
+ */
+static void doubt_shortage(struct pin_pool *pool)
+{
+	struct pin_pool_doubt *doubt = &pool->doubt;
+	uint64_t now_ns;
+	uint64_t state;
+
+	if (++doubt->shortages % DOUBT_SHORTAGES != 0) {
+		return;
+	}
+	now_ns = pool->host->now_ns();
+	state = pin_load_relaxed_u64(&pool->entries[doubt->index].state);
+	if (doubt->since_ns == 0 || state != doubt->state) {
+		begin_doubt(pool, now_ns);
+	} else if (now_ns - doubt->since_ns >= DOUBT_NS) {
+		pin_fetch_add_relaxed_u64(&pool->false_nulls, 1);
+		begin_doubt(pool, now_ns);
+	}
+}
+
 bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index)
 {
 	uint32_t giver;
@@ -235,6 +283,9 @@ bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_
 			take_from_others(pool, own, node, out_index);
 	} while (!is_found && !is_exhausted(pool, own));
 	PIN_DCHECK(!is_found || *out_index < pool->buffer_count);
+	if (!is_found) {
+		doubt_shortage(pool);
+	}
 	pin_lock_release(&pool->lock, pool->host);
 	return is_found;
 }

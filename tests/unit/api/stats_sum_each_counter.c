@@ -386,6 +386,7 @@ static void check_pool(struct pinion_runtime *runtime)
 	pin_store_relaxed_u64(&pool->pool.steals, 5);
 	pin_store_relaxed_u64(&pool->pool.exhausted, 6);
 	pin_store_relaxed_u64(&pool->pool.misuses, 7);
+	pin_store_relaxed_u64(&pool->pool.false_nulls, 8);
 	got = pool_stats(pool);
 	expect_true("few caches",
 		pool->pool.magazine_count >= WORKERS && pool->pool.magazine_count <= 8);
@@ -401,6 +402,7 @@ static void check_pool(struct pinion_runtime *runtime)
 	expect_number("steals", 5, (long long)got.steals);
 	expect_number("exhausted", 6, (long long)got.exhausted);
 	expect_number("misuses", 7, (long long)got.misuses);
+	expect_number("false nulls", 8, (long long)got.false_nulls);
 	expect_number("free", 64, (long long)got.free_count);
 	expect_number("shared", (long long)before.shared_count, (long long)got.shared_count);
 	pinion_pool_destroy(pool);
