@@ -225,6 +225,15 @@ void pin_runtime_join_worker(struct pin_worker *worker);
 void pin_runtime_join_threads(struct pin_shared *shared);
 void pin_runtime_free(struct pinion_runtime *runtime);
 
+/* ---- trace ---- */
+
+/*
+ * Makes the trace that the tuning asks for, if it does, before any worker
+ * starts, and ends it when all are gone. -ENOMEM.
+ */
+int pin_events_start(struct pin_shared *shared);
+void pin_events_stop(struct pin_shared *shared);
+
 /* ---- metrics ---- */
 
 struct pinion_metrics;

@@ -16,7 +16,6 @@
 #include "runtime/host/process.h"
 #include "runtime/loop/loop.h"
 #include "runtime/task/entry.h"
-#include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/metrics.h"
 #include "runtime/worker/spawn.h"

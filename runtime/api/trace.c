@@ -1,15 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the trace of a runtime of this process, for its embedder.
+ * The trace of a runtime: its workers' rings, from creation to destruction, and
+ * the call that opens it for an embedder.
  *
- * Any thread calls it; observe/trace_reader.c has the other calls of trace.h.
+ * worker/events.h has the events, observe/trace_reader.c the other calls of
+ * trace.h.
  */
 #include "runtime/api/internal.h"
 #include "runtime/observe/trace_reader.h"
+#include "runtime/worker/state.h"
 
 #include <errno.h>
 #include <unistd.h>
 
+/* From here on it takes the ways that are slower, and noted. */
+static void trace_worker(struct pin_worker *worker, struct pin_trace_ring *ring)
+{
+	worker->trace_ring = ring;
+	worker->is_traced = true;
+	worker->notes_submitted = true;
+	worker->sorts_ends = true;
+	pin_lifo_close(&worker->lifo, PIN_SLOW_REASON_TRACED);
+}
+
+int pin_events_start(struct pin_shared *shared)
+{
+	uint64_t slots = shared->tuning.trace_events;
+	int rc;
+
+	if (slots == 0) {
+		return 0;
+	}
+	rc = pin_trace_create(
+		shared->host, &shared->log, shared->worker_count, slots, &shared->trace);
+	if (rc < 0) {
+		return rc;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		trace_worker(&shared->workers[i], &shared->trace->rings[i]);
+	}
+	return 0;
+}
+
+void pin_events_stop(struct pin_shared *shared)
+{
+	pin_trace_destroy(shared->trace);
+	shared->trace = NULL;
+}
+
+/* Any thread. */
 int pinion_trace_open(const struct pinion_runtime *runtime, struct pinion_trace **out_trace)
 {
 	if (pin_runtime_is_foreign(runtime)) {

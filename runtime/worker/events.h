@@ -31,13 +31,6 @@
 
 #include <string.h>
 
-/*
- * Makes the trace that the tuning asks for, if it does, before any worker
- * starts, and ends it when all are gone. -ENOMEM.
- */
-int pin_events_start(struct pin_shared *shared);
-void pin_events_stop(struct pin_shared *shared);
-
 /* ---- static probes ---- */
 
 /* Macros, since a name becomes part of the note. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Workers without metrics or traces, for models and the simulator: nothing is
- * set up, so
- * nothing is published or timed, and no page adds to the interleavings.
+ * set up, so nothing is published or timed, and no page adds to the
+ * interleavings.
  * tests/model/observe/seqlock.c has the page's protocol.
  */
-#include "runtime/worker/events.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/metrics.h"
 
 int pin_metrics_start(struct pin_shared *shared)
