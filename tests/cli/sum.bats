@@ -157,9 +157,7 @@ counts() {
 	mkdir many
 	# A large one first, so that the others overtake it.
 	head -c 8M /dev/urandom >many/first
-	for i in {1..400}; do
-		printf '%s' "$i" >many/$i
-	done
+	seq 400 | awk '{ printf "%s", $1 >("many/" $1); close("many/" $1) }'
 	{
 		echo many/first
 		seq 400 -1 1 | sed 's,^,many/,'
@@ -699,9 +697,7 @@ counts() {
 @test "a full disk and a closed pipe: one line, status 2, no spin" {
 	[ -w /dev/full ] || skip "no /dev/full"
 	mkdir many
-	for i in {1..3000}; do
-		: >"many/file-with-a-longer-name-$i"
-	done
+	seq -f many/file-with-a-longer-name-%g 3000 | xargs touch
 	status=0
 	"$PINION" sum -a "$(any)" -r many >/dev/full 2>err || status=$?
 	expect 2
