@@ -84,8 +84,8 @@ static void check_range(void)
 	config.file_timeout_ns = (UINT64_C(1) << 62) + 1;
 	expect_number("too long", -EINVAL, pinion_scan_create(runtime, &config, &ops, NULL, &scan));
 	config.file_timeout_ns = 0;
-	config.reserved = 1;
-	expect_number("reserved", -EINVAL, pinion_scan_create(runtime, &config, &ops, NULL, &scan));
+	config.walk_order = UINT32_MAX;
+	expect_number("no order", -EINVAL, pinion_scan_create(runtime, &config, &ops, NULL, &scan));
 	pinion_runtime_destroy(runtime);
 }
 
