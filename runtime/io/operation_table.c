@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of operations, from the rows of io/operation.h, and the functions
- * that they name for operations without data; transfer.c and transfer_check.c
- * have those of reads and writes.
+ * that they name for operations without data; request.c has the checks of
+ * reads and writes, transfer.c their entries.
  *
  * request.c calls them: `check` at the submission, `prepare` for each entry,
  * `goes_on` at a completion that may not be the end.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real io/ring.c, io/ring_setup.c, io/nvme_command.c, io/request.c,
- * io/operation_table.c, io/transfer.c and io/transfer_check.c, whose few system
- * calls outside the host go to the device.
+ * io/operation_table.c and io/transfer.c, whose few system calls outside the
+ * host go to the device.
  */
 #include "runtime/host/block_device.h"
 #include "runtime/io/in_flight.h"
@@ -57,4 +57,3 @@ static int read_by_call(int fd, const struct nvme_uring_cmd *command)
 #include "runtime/io/operation_table.c"
 #include "runtime/io/request.c"
 #include "runtime/io/transfer.c"
-#include "runtime/io/transfer_check.c"
