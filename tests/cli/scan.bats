@@ -129,6 +129,7 @@ make_tree() {
 
 @test "grep -E -f understands the built-in patterns" {
 	needs regex
+	! is_sanitized || skip "grep is no part of a sanitized build"
 	"$PINION" scan --print-patterns >patterns
 	mkdir some
 	# The first file of each secret.

@@ -12,8 +12,9 @@
  * hundreds of times from one place: of the enters with the same stack, the
  * first eight fail, one in each life. Under ASan its own leak check looks as
  * well; there every fourth read and stat fails, from a random one, as they come
- * from few places. PINION_FAULT=KIND runs the faults of that name alone; FAULT_STRIDE=7
- * lets every 7th call fail, from a random one, where all of them take too long.
+ * from few places. PINION_FAULT=KIND runs the faults of that name alone;
+ * FAULT_STRIDE=7 lets every 7th call fail, from a random one, where all of them
+ * take too long.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
