@@ -3,144 +3,17 @@
  * Goal: a transfer that is done in parts goes on exactly where the last part
  * ended, adds its bytes to the counters once, at its end, and gives up after
  * the 65th attempt in a row without a byte, and not earlier; by ring entries,
- * and by plain calls. What was asked of the page cache, refused, tried alone or
- * evicted is counted once each.
+ * and by plain calls. What was refused, tried alone or evicted is counted once
+ * each.
  * Method: white box: results are made up, for pin_request_complete() on a
- * fallback ring that is never polled, and for pread(2), pwrite(2), preadv2(2)
- * and posix_fadvise(2), which this program has in place of libc's.
+ * fallback ring that is never polled, and for calls of the kernel: answers.h.
  */
-#include "runtime/io/file.h"
-#include "runtime/io/request.h"
-#include "tests/support/rings.h"
+#include "tests/support/answers.h"
 #include "tests/support/scratch.h"
-#include "tests/support/syscalls.h"
-
-#include <sys/syscall.h>
-#include <sys/uio.h>
-
-enum {
-	LENGTH = 8192,
-	SIZE = 6000,
-	CALLS_MAX = 256,
-};
-
-/* ---- in place of libc's ---- */
-
-struct call {
-	int fd;
-	uint64_t distance; /* of its memory, from that of the request */
-	size_t length;
-	off_t offset;
-};
-
-static struct call calls[CALLS_MAX];
-static int64_t answers[CALLS_MAX];
-static uint32_t call_count;
-static uint32_t write_count;
-
-static struct call advice;
-static uint32_t advice_count;
-
-static uint8_t bytes[LENGTH] __attribute__((aligned(4096)));
-
-static int64_t next_answer(int fd, const void *memory, size_t length, off_t offset)
-{
-	int64_t answer;
-
-	expect_ready("few calls", call_count < CALLS_MAX);
-	calls[call_count] = (struct call){fd, (uintptr_t)memory - (uintptr_t)bytes, length, offset};
-	answer = answers[call_count];
-	call_count++;
-	if (answer < 0) {
-		errno = (int)-answer;
-		return -1;
-	}
-	return answer;
-}
-
-ssize_t pread(int fd, void *memory, size_t length, off_t offset)
-{
-	return next_answer(fd, memory, length, offset);
-}
-
-ssize_t pwrite(int fd, const void *memory, size_t length, off_t offset)
-{
-	write_count++;
-	return next_answer(fd, memory, length, offset);
-}
-
-int posix_fadvise(int fd, off_t offset, off_t length, int how)
-{
-	advice = (struct call){fd, 0, (size_t)length, offset};
-	advice_count++;
-	return how == POSIX_FADV_DONTNEED ? 0 : -EINVAL;
-}
-
-ssize_t preadv2(int fd, const struct iovec *vector, int count, off_t offset, int flags)
-{
-	expect_number("one piece", 1, count);
-	expect_number("at once", RWF_NOWAIT, flags);
-	return next_answer(fd, vector->iov_base, vector->iov_len, offset);
-}
-
-/* The same by its number, the offset in halves. */
-static bool answer_syscall(long number, const long *arguments, long *out_result)
-{
-	if (number != SYS_preadv2) {
-		return false;
-	}
-	expect_number("upper half of the offset", arguments[3] >> 32, arguments[4]);
-	*out_result = preadv2((int)arguments[0], (const struct iovec *)arguments[1],
-		(int)arguments[2], arguments[3], (int)arguments[5]);
-	return true;
-}
-
-static void expect_call(uint32_t index, size_t length, off_t offset, uint64_t distance)
-{
-	expect_true("called as often", index < call_count);
-	expect_number("length of a call", (long long)length, (long long)calls[index].length);
-	expect_number("offset of a call", (long long)offset, (long long)calls[index].offset);
-	expect_number("memory of a call", (long long)distance, (long long)calls[index].distance);
-}
 
 /* ---- the request ---- */
 
 static struct pin_ring ring;
-static struct pinion_file file;
-static struct pinion_request request;
-
-static int never_run(struct pinion_task *task)
-{
-	(void)task;
-	return 0;
-}
-
-static void begin(uint16_t op, uint64_t length, uint64_t offset)
-{
-	int fd = file.fd;
-
-	file = (struct pinion_file){
-		.fd = fd,
-		.way = PINION_WAY_ASKED,
-		.memory_align_bytes = 1,
-		.offset_align_bytes = 1,
-		.size_bytes = SIZE,
-	};
-	request = (struct pinion_request){.task.run = never_run,
-		.op = op,
-		.file = &file,
-		.bytes = bytes,
-		.length_bytes = length,
-		.offset_bytes = offset};
-	expect_number("check", 0, pin_request_check(&request));
-	memset(&rings_meter, 0, sizeof(rings_meter));
-	call_count = 0;
-	write_count = 0;
-	advice_count = 0;
-	for (uint32_t i = 0; i < CALLS_MAX; i++) {
-		answers[i] = -EBADF;
-	}
-}
 
 static bool take_entry(struct io_uring_sqe *out_sqe)
 {
@@ -181,19 +54,6 @@ static void expect_end(int32_t result, int64_t expected)
 	expect_true("ends", pin_request_complete(&ring, (uintptr_t)&request, result) == &request);
 	expect_true("without an entry", !take_entry(&sqe));
 	expect_number("result", (long long)expected, (long long)request.result);
-}
-
-static void expect_meters(const char *what, uint64_t read_bytes, uint64_t write_bytes)
-{
-	expect_number(
-		what, (long long)read_bytes, (long long)pin_meter_read(&rings_meter.read_bytes));
-	expect_number(
-		what, (long long)write_bytes, (long long)pin_meter_read(&rings_meter.write_bytes));
-}
-
-static void expect_count(const char *what, const struct pin_atomic_u64 *counter, uint64_t expected)
-{
-	expect_number(what, (long long)expected, (long long)pin_meter_read(counter));
 }
 
 /* ---- by entries ---- */
@@ -544,86 +404,6 @@ static void check_call_ends(void)
 	carry_out(-EROFS, 0);
 }
 
-/* ---- cached reads ---- */
-
-static bool read_cached(struct pin_cached *cached, uint16_t flags, uint64_t offset, int64_t got)
-{
-	begin(PINION_OP_READ, 1000, offset);
-	file.flags = flags;
-	file.cached_percent = 100;
-	answers[0] = got;
-	return pin_cached_read(cached, &rings_meter, &request);
-}
-
-static void check_cached(void)
-{
-	struct pin_cached cached = {0};
-	uint32_t skips = 1;
-
-	expect_true("whole", read_cached(&cached, 0, 70, 1000));
-	expect_call(0, 1000, 70, 0);
-	expect_number("result", 1000, (long long)request.result);
-	expect_number("done", 1000, (long long)request.done_bytes);
-	expect_meters("cached", 1000, 0);
-	expect_count("cached reads", &rings_meter.cached_reads, 1);
-	/* Offsets of 2^32 and more are given whole. */
-	expect_true("far", read_cached(&cached, 0, UINT64_C(5) << 32, 1000));
-	expect_call(0, 1000, (off_t)5 << 32, 0);
-
-	expect_true("to the end", read_cached(&cached, 0, SIZE - 400, 400));
-	expect_number("short", 400, (long long)request.result);
-	expect_true("not to the end", !read_cached(&cached, 0, SIZE - 400, 399));
-	expect_number("as it was", 0, (long long)request.done_bytes);
-	expect_meters("nothing", 0, 0);
-	expect_count("none", &rings_meter.cached_reads, 0);
-	expect_true("it grows", !read_cached(&cached, PIN_FILE_WRITABLE, SIZE - 400, 400));
-	expect_true("nothing there", !read_cached(&cached, 0, SIZE, 0));
-	expect_true("would block", !read_cached(&cached, 0, 70, -EAGAIN));
-
-	cached = (struct pin_cached){0};
-	for (uint32_t i = 0; i < 10; i++) {
-		read_cached(&cached, 0, 70, -EAGAIN);
-		expect_number("reads to skip", skips, cached.skips_left);
-		for (; cached.skips_left > 0;) {
-			expect_true("skipped", !pin_cached_is_worth_it(&cached, &request));
-		}
-		expect_true("tried", pin_cached_is_worth_it(&cached, &request));
-		skips = skips < 64 ? 2 * skips : 64;
-	}
-	read_cached(&cached, 0, 70, 1000);
-	read_cached(&cached, 0, 70, -EAGAIN);
-	expect_number("a hit forgets", 1, cached.skips_left);
-}
-
-static void check_what_is_worth_it(void)
-{
-	struct pin_cached cached = {0};
-
-	begin(PINION_OP_READ, 1000, 0);
-	file.cached_percent = 1;
-	expect_true("a little", pin_cached_is_worth_it(&cached, &request));
-	file.cached_percent = 100;
-	expect_true("all", pin_cached_is_worth_it(&cached, &request));
-	file.cached_percent = 0;
-	expect_true("nothing", !pin_cached_is_worth_it(&cached, &request));
-	file.cached_percent = 101;
-	expect_true("unknown", !pin_cached_is_worth_it(&cached, &request));
-	file.cached_percent = 100;
-	request.length_bytes = PIN_CACHED_BYTES_MAX;
-	expect_true("as long", pin_cached_is_worth_it(&cached, &request));
-	request.length_bytes++;
-	expect_true("longer", !pin_cached_is_worth_it(&cached, &request));
-	request.length_bytes = 1000;
-	file.is_direct = 1;
-	expect_true("direct", !pin_cached_is_worth_it(&cached, &request));
-	file.is_direct = 0;
-	request.op = PINION_OP_WRITE;
-	expect_true("a write", !pin_cached_is_worth_it(&cached, &request));
-	cached.skips_left = 5;
-	expect_true("nor", !pin_cached_is_worth_it(&cached, &request));
-	expect_number("which skips nothing", 5, cached.skips_left);
-}
-
 int main(void)
 {
 	struct pin_ring_options options = {.entries = 8, .helper_count = 1, .is_fallback = true};
@@ -651,8 +431,6 @@ int main(void)
 	check_interrupted_calls();
 	check_call_parts();
 	check_call_ends();
-	check_cached();
-	check_what_is_worth_it();
 	check_refusals();
 	rings_end(&ring);
 	close(file.fd);
