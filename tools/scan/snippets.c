@@ -8,10 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An empty snippet at the end of the list. NULL: no memory. */
-static struct snippet *append(struct snippets *list, uint64_t start)
+static uint64_t end_of(const struct snippet *item)
 {
-	struct snippet *item;
+	return item->start + item->length;
+}
+
+/* Makes room for an empty snippet before that of an index. NULL: no memory. */
+static struct snippet *insert(struct snippets *list, size_t index)
+{
+	struct snippet unused;
 
 	if (list->count == list->capacity) {
 		size_t capacity = list->capacity == 0 ? 4 : 2 * list->capacity;
@@ -24,11 +29,27 @@ static struct snippet *append(struct snippets *list, uint64_t start)
 		list->items = items;
 		list->capacity = capacity;
 	}
-	item = &list->items[list->count++];
-	item->start = start;
-	item->length = 0;
-	item->has_end = false;
-	return item;
+	/* The one after the last may hold memory to use again. */
+	unused = list->items[list->count];
+	memmove(&list->items[index + 1], &list->items[index],
+		(list->count - index) * sizeof(*list->items));
+	list->items[index] = unused;
+	list->items[index].length = 0;
+	list->items[index].has_end = false;
+	list->count++;
+	return &list->items[index];
+}
+
+/* Removes some; their memory may be used again. */
+static void remove_items(struct snippets *list, size_t from, size_t until)
+{
+	for (size_t gone = until; gone > from; gone--) {
+		struct snippet unused = list->items[gone - 1];
+
+		memmove(&list->items[gone - 1], &list->items[gone],
+			(list->count - gone) * sizeof(*list->items));
+		list->items[--list->count] = unused;
+	}
 }
 
 static int append_bytes(struct snippet *item, const uint8_t *bytes, size_t length)
@@ -48,28 +69,64 @@ static int append_bytes(struct snippet *item, const uint8_t *bytes, size_t lengt
 	return 0;
 }
 
-int snippets_add(struct snippets *list, const struct snippet *bytes)
+/* Goes on with the other's bytes, as far as they are further right. */
+static int append_rest(struct snippet *item, const struct snippet *other)
 {
-	struct snippet *last = list->count > 0 ? &list->items[list->count - 1] : NULL;
-	uint64_t end = bytes->start + bytes->length;
-	uint64_t known = last != NULL ? last->start + last->length : 0;
-	int error;
+	uint64_t end = end_of(item);
 
-	if (last == NULL || bytes->start > known) {
-		last = append(list, bytes->start);
-		known = bytes->start;
-	}
-	if (last == NULL) {
-		return -ENOMEM;
-	}
-	if (end <= known) {
-		last->has_end = last->has_end || (bytes->has_end && end == known);
+	if (end_of(other) < end) {
 		return 0;
 	}
-	error = append_bytes(last, bytes->bytes + (known - bytes->start), (size_t)(end - known));
-	if (error == 0) {
-		last->has_end = bytes->has_end;
+	item->has_end = item->has_end || other->has_end;
+	return end_of(other) == end ? 0
+				    : append_bytes(item, other->bytes + (end - other->start),
+					      (size_t)(end_of(other) - end));
+}
+
+/* The first item that ends at `offset` or further right. */
+static size_t first_reaching(const struct snippets *list, uint64_t offset)
+{
+	size_t low = 0;
+	size_t high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (end_of(&list->items[middle]) < offset) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
 	}
+	return low;
+}
+
+int snippets_add(struct snippets *list, const struct snippet *bytes)
+{
+	size_t first = first_reaching(list, bytes->start);
+	size_t until = first;
+	struct snippet *item;
+	int error = 0;
+
+	/* Those that the bytes touch become one. */
+	while (until < list->count && list->items[until].start <= end_of(bytes)) {
+		until++;
+	}
+	if (first == until || bytes->start < list->items[first].start) {
+		item = insert(list, first);
+		if (item == NULL) {
+			return -ENOMEM;
+		}
+		item->start = bytes->start;
+		until++;
+	} else {
+		item = &list->items[first];
+	}
+	error = append_rest(item, bytes);
+	if (error == 0 && until - first > 1) {
+		error = append_rest(item, &list->items[until - 1]);
+	}
+	remove_items(list, first + 1, until);
 	return error;
 }
 
@@ -85,19 +142,10 @@ int snippets_add_all(struct snippets *list, const struct snippets *from)
 
 const struct snippet *snippets_find(const struct snippets *list, uint64_t offset)
 {
-	size_t low = 0;
-	size_t high = list->count;
+	size_t index = first_reaching(list, offset + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->items[middle].start + list->items[middle].length <= offset) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < list->count && list->items[low].start <= offset ? &list->items[low] : NULL;
+	return index < list->count && list->items[index].start <= offset ? &list->items[index]
+									 : NULL;
 }
 
 static void drop_front(struct snippet *item, uint64_t offset)

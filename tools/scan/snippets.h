@@ -29,8 +29,8 @@ struct snippets {
 };
 
 /*
- * Adds bytes that start no further left than those added before, and not
- * before the last snippet. Returns 0 or -ENOMEM.
+ * Adds bytes, which may overlap others: windows do, so those of a later window
+ * may start before those of an earlier one. Returns 0 or -ENOMEM.
  */
 int snippets_add(struct snippets *list, const struct snippet *bytes);
 

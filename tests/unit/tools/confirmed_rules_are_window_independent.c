@@ -28,9 +28,13 @@ int main(void)
 #else
 
 enum {
-	TEXT_BYTES_MAX = 4000,
-	WINDOWS_MAX = TEXT_BYTES_MAX + 1,
-	TEXTS = 40,
+	/* Longer than what windows overlap by, where a match may be wide. */
+	TEXT_BYTES_MAX = 100000,
+	SHORT_BYTES_MAX = 4000,
+	WINDOWS_MAX = 4000,
+	TEXTS = 30,
+	/* One in so many is a long text. */
+	LONG_SHARE = 5,
 	CUTS = 4,
 };
 
@@ -83,20 +87,36 @@ struct file_text {
 	size_t length;
 };
 
-static void fill_text(struct file_text *text)
+static void fill_some(struct file_text *text, size_t until)
 {
 	static const char letters[] = "aaaabbbbab_ \n";
 	size_t run = 0;
 	uint8_t byte = 'a';
 
-	text->length = below(TEXT_BYTES_MAX);
-	for (size_t i = 0; i < text->length; i++) {
+	for (; text->length < until; text->length++) {
 		if (run == 0) {
 			run = below(60) == 0 ? below(900) : 1;
 			byte = (uint8_t)letters[below(sizeof(letters) - 1)];
 		}
-		text->bytes[i] = byte;
+		text->bytes[text->length] = byte;
 		run--;
+	}
+}
+
+/* Long ones are islands in a sea that nothing but `[^b]` matches. */
+static void fill_text(struct file_text *text, bool is_long)
+{
+	text->length = 0;
+	if (!is_long) {
+		fill_some(text, below(SHORT_BYTES_MAX));
+		return;
+	}
+	while (text->length < TEXT_BYTES_MAX - 4000) {
+		size_t sea = below(3000);
+
+		memset(text->bytes + text->length, '\n', sea);
+		text->length += sea;
+		fill_some(text, text->length + below(60));
 	}
 }
 
@@ -161,7 +181,7 @@ static size_t cut(const struct file_text *text, uint32_t overlap, size_t step_ma
 	size_t position = 0;
 
 	do {
-		size_t end = position + 1 + below((uint32_t)step_max);
+		size_t end = position + step_max / 4 + 1 + below((uint32_t)step_max);
 		size_t prefix = position < overlap ? position : overlap;
 
 		end = end < text->length ? end : text->length;
@@ -239,7 +259,9 @@ static void compare(const struct finding_list *expected, const struct finding_li
 
 int main(void)
 {
-	static const size_t steps[CUTS] = {TEXT_BYTES_MAX, 40, 700, 2000};
+	static const size_t steps[CUTS] = {4 * TEXT_BYTES_MAX, 40, 700, 2000};
+	/* Shares of a long text: at least 4 KiB. */
+	static const size_t long_steps[CUTS] = {4 * TEXT_BYTES_MAX, 4000, 9000, 40000};
 	static struct file_text text;
 	struct matcher_trouble trouble = {0};
 	struct rules rules = {0};
@@ -262,14 +284,15 @@ int main(void)
 	findings_init(&findings, &rules);
 	text_now = &text;
 	for (int round = 0; round < TEXTS; round++) {
+		bool is_long = round % LONG_SHARE == 0;
 		struct finding_list expected = {0};
 
-		fill_text(&text);
+		fill_text(&text, is_long);
 		run_oracle(&rules, &text, &expected);
 		for (int i = 0; i < CUTS; i++) {
 			struct finding_list got = {0};
 
-			search(engine, &findings, &text, steps[i], &got);
+			search(engine, &findings, &text, is_long ? long_steps[i] : steps[i], &got);
 			compare(&expected, &got);
 			finding_list_free(&got);
 		}
