@@ -105,3 +105,43 @@ part.toml: 1 rules, 1 part not supported" ]
 	pinion rules explain
 	complains 'explain needs more: pinion rules explain ID'
 }
+
+# 60 rules: more than 2048 bytes of patterns.
+write_rules() {
+	local i
+
+	for i in $(seq 60); do
+		printf 'rule-%d\t\\bsecret_%d_[a-z0-9]{8,40}(?=[^a-z0-9])\n' "$i" "$i"
+	done
+}
+
+@test "compiled rules are kept, and a damaged one is compiled again" {
+	[[ $features == *+openssl* ]] || skip "built without OpenSSL"
+	export XDG_CACHE_HOME=$PWD/cache
+	write_rules >own.rules
+	echo "secret_7_abcdefgh. secret_8_abcdefgh" >file
+	pinion scan --no-cache --rules=own.rules -b file
+	expect 1
+	grep -qxF 'file:0-17: rule-7: secr…' out
+	[ "$(wc -l <out)" = 2 ]
+	[ ! -e cache ]
+	mv out first
+	pinion scan --rules=own.rules -b file
+	cmp first out
+	[ "$(ls cache/pinion/*.rules | wc -l)" = 1 ]
+	pinion scan --rules=own.rules -b file
+	cmp first out
+	truncate -s 100 cache/pinion/*.rules
+	PINION_LOG=scan=debug pinion scan --rules=own.rules -b file
+	cmp first out
+	grep -q 'cache: an entry is damaged' err
+	[ "$(stat -c %s cache/pinion/*.rules)" -gt 1000 ]
+}
+
+@test "a match that takes too many steps ends its rule there, and is named" {
+	printf 'x%.0s' $(seq 60) >file
+	pinion scan -b --format=json -e '(?:x|xx|xxx)+(?=y)' file
+	expect 2
+	grep -qxF 'pinion scan: file: rule e1: a match at byte 0 takes too many steps; the rule is not searched for further in this file' err
+	grep -q '"limit":"steps"' out
+}

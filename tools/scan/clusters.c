@@ -5,6 +5,7 @@
 #include "tools/scan/clusters.h"
 
 #include "tools/scan/confirm.h"
+#include "tools/scan/examples.h"
 #include "tools/scan/rule_filter.h"
 
 #include <errno.h>
@@ -140,8 +141,8 @@ static int confirm(const struct findings *findings, struct findings_file *file,
 	}
 	part = part_of(out->snippet, cluster, &offset);
 	status = confirm_regex_match(filter->pattern, file->room, &part,
-		(size_t)(cluster->start - offset), (size_t)(last - offset), filter->secret_group,
-		&match);
+		(size_t)(cluster->start - offset), (size_t)(last - offset),
+		filter->secret_is_match ? CONFIRM_NO_GROUP : filter->secret_group, &match);
 	if (status == 1) {
 		out->finding = (struct finding){
 			.start = offset + match.start,
@@ -227,6 +228,10 @@ static int filter(
 	}
 	subject.match = bytes_at(found->snippet, start);
 	subject.match_bytes = (size_t)(end - start);
+	if (rule->leaves_examples_out &&
+		examples_include(rule->id, subject.match, subject.match_bytes)) {
+		return 0;
+	}
 	subject.secret = bytes_at(found->snippet, finding->secret_start);
 	subject.secret_bytes = (size_t)(finding->secret_end - finding->secret_start);
 	set_line(found, &subject);

@@ -193,6 +193,9 @@ static void fill_match(const PCRE2_SIZE *pairs, uint32_t set_count, uint32_t gro
 		.secret_start = pairs[0],
 		.secret_end = pairs[1],
 	};
+	if (group == CONFIRM_NO_GROUP) {
+		return;
+	}
 	if (group > 0) {
 		bool is_set = group < set_count && pairs[2 * group] != PCRE2_UNSET;
 

@@ -61,6 +61,9 @@ struct confirm_part {
 	bool has_end;	/* its last byte is the file's */
 };
 
+/* In place of a group: the secret is the whole match. */
+#define CONFIRM_NO_GROUP UINT32_MAX
+
 /* Offsets in the part. */
 struct confirm_match {
 	size_t start;

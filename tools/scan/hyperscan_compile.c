@@ -12,7 +12,9 @@
 #include "tools/scan/rule_filter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Alternatives and inline flags have to stay within a group: see the starts. */
 static bool fits_in_group(const char *expression)
@@ -106,12 +108,58 @@ static int measure_confirmed(struct rule *rule, struct matcher_trouble *out_trou
 	return error;
 }
 
+/*
+ * Whether the pattern has what Hyperscan does not know and PCRE2 does:
+ * look-around, atomic groups, back references, possessive repeats. Where it
+ * only looks so, the reason is Hyperscan's all the same.
+ */
+static bool needs_confirmation(const struct rule *rule)
+{
+	static const char *const signs[] = {
+		"(?=", "(?!", "(?<=", "(?<!", "(?>", "*+", "++", "?+", "}+"};
+	const char *escape = rule->pattern;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		if (strstr(rule->pattern, signs[i]) != NULL) {
+			return true;
+		}
+	}
+	while ((escape = strchr(escape, '\\')) != NULL && escape[1] != '\0') {
+		if (escape[1] >= '1' && escape[1] <= '9') {
+			return true;
+		}
+		escape += 2;
+	}
+	return false;
+}
+
+static int confirm(struct rule *rule, struct matcher_trouble *out_trouble)
+{
+	struct matcher_trouble trouble;
+	int error = rule_make_confirmed(rule);
+
+	if (error == 0) {
+		error = measure_confirmed(rule, &trouble);
+	}
+	if (error == -EINVAL) {
+		rule_filter_destroy(rule->filter);
+		rule->filter = NULL;
+		snprintf(out_trouble->reason, sizeof(out_trouble->reason), "%s", trouble.reason);
+	}
+	return error;
+}
+
 int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
 {
+	int error;
+
 	if (rule->filter != NULL) {
 		return measure_confirmed(rule, out_trouble);
 	}
-	return measure_plain(rule, out_trouble);
+	error = measure_plain(rule, out_trouble);
+	return error == -EINVAL && !rule->is_literal && needs_confirmation(rule)
+		? confirm(rule, out_trouble)
+		: error;
 }
 
 static void compile_list_free(struct hyperscan_list *list)

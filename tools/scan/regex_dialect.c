@@ -367,7 +367,7 @@ static int translate(struct regex_translation *t, const struct bounds *bound,
 		return 0;
 	}
 	snprintf(out_reason, REGEX_REASON_BYTES, "%s, at byte %zu", t->reason,
-		(size_t)(t->end - t->at));
+		(size_t)(t->at - t->begin));
 	regex_texts_free(out_texts);
 	return t->has_memory ? -EINVAL : -ENOMEM;
 }
@@ -377,7 +377,11 @@ int regex_translate(enum rule_dialect dialect, const char *pattern, size_t patte
 {
 	for (; *level < REGEX_LEVEL_COUNT; ++*level) {
 		struct regex_translation t = {
-			.dialect = dialect, .at = pattern, .end = pattern + pattern_bytes};
+			.dialect = dialect,
+			.begin = pattern,
+			.at = pattern,
+			.end = pattern + pattern_bytes,
+		};
 		int error = translate(&t, &bounds[*level], out_texts, out_reason);
 
 		if (error != 0 || out_texts->repeat_max == 0 ||
@@ -395,7 +399,11 @@ int regex_translate_unbounded(enum rule_dialect dialect, const char *pattern, si
 	struct regex_texts *out_texts, char out_reason[REGEX_REASON_BYTES])
 {
 	struct regex_translation t = {
-		.dialect = dialect, .at = pattern, .end = pattern + pattern_bytes};
+		.dialect = dialect,
+		.begin = pattern,
+		.at = pattern,
+		.end = pattern + pattern_bytes,
+	};
 
 	return translate(&t, &(struct bounds){0, 0}, out_texts, out_reason);
 }

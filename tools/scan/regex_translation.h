@@ -39,6 +39,7 @@ struct regex_group {
 
 struct regex_translation {
 	enum rule_dialect dialect;
+	const char *begin;
 	const char *at;
 	const char *end;
 	struct regex_text search;

@@ -119,6 +119,16 @@ static int translate(struct rule *rule, char out_reason[RULE_FILTER_REASON_BYTES
 	return error;
 }
 
+int rule_make_confirmed(struct rule *rule)
+{
+	rule->filter = rule_filter_create(RULE_DIALECT_PCRE);
+	if (rule->filter == NULL) {
+		return -ENOMEM;
+	}
+	rule->filter->secret_is_match = true;
+	return 0;
+}
+
 int rule_filter_translate(struct rule *rule, uint32_t repeat_level)
 {
 	struct rule_filter *filter = rule->filter;

@@ -115,6 +115,7 @@ struct rule_filter {
 	enum rule_dialect dialect;
 	/* Group that is the secret; 0: the first not empty one, or all. */
 	uint32_t secret_group;
+	bool secret_is_match; /* whatever groups there are */
 	/* A secret with no more bits a byte is dropped. 0: none is. */
 	double entropy_min;
 	struct rule_words keywords; /* documentation: the pattern decides alone */
@@ -159,6 +160,12 @@ void rule_allowlists_release(struct rule_allowlists *lists);
 enum { RULE_FILTER_REASON_BYTES = 256 };
 
 struct rule; /* rules.h */
+
+/*
+ * Makes a plain rule a confirmed one, whose secret is the match: for a pattern
+ * that Hyperscan does not know and PCRE2 does. Returns 0 or -ENOMEM.
+ */
+int rule_make_confirmed(struct rule *rule);
 
 /*
  * Translates the pattern of a rule with a filter, with these bounds of repeats

@@ -14,7 +14,7 @@
 
 enum {
 	/* Changes with the form of an entry and the meaning of its numbers. */
-	FORM = 1,
+	FORM = 2,
 	/* Less is compiled within some 20 ms. */
 	PATTERN_BYTES_MIN = 2048,
 };
@@ -29,6 +29,7 @@ struct record {
 	uint32_t min_width;
 	uint32_t max_width;
 	uint32_t repeat_level;
+	uint32_t is_confirmed;
 };
 
 /* ---- the name ---- */
@@ -123,6 +124,12 @@ static bool measure(const struct rules_cached *cached, uint32_t index, struct ru
 
 	memcpy(&record, cached->entry + sizeof(struct head) + index * sizeof(record),
 		sizeof(record));
+	/* As its pattern alone does not say. */
+	if (record.is_confirmed != 0 && rule->filter == NULL) {
+		if (rule_make_confirmed(rule) != 0 || rule_filter_translate(rule, 0) != 0) {
+			return false;
+		}
+	}
 	if (rule->filter != NULL && record.repeat_level != rule->filter->repeat_level &&
 		rule_filter_translate(rule, record.repeat_level) != 0) {
 		return false;
@@ -227,6 +234,7 @@ void rules_cached_store(const struct rules_cached *cached, const struct rules *r
 			.min_width = rule->min_width,
 			.max_width = rule->max_width,
 			.repeat_level = rule->filter != NULL ? rule->filter->repeat_level : 0,
+			.is_confirmed = rule->filter != NULL,
 		};
 
 		end = append(end, &record, sizeof(record));

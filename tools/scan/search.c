@@ -27,6 +27,8 @@ void search_ask(struct search *search, const struct evidence_needs *needs)
 		.overlap_bytes = evidence_overlap_bytes(needs, engine.overlap_bytes),
 		.in_order = engine.in_order,
 	};
+	search->evidence.needs.lines =
+		needs->lines || companions_need_places(search->findings.rules);
 	search->findings.hold_bytes = needs->allows ? EVIDENCE_REACH + EVIDENCE_OVERLAP : 0;
 }
 
@@ -48,12 +50,28 @@ void search_worker_fini(struct search_worker *worker)
 	snippets_free(&worker->yield.snippets);
 }
 
+/* For companions, at the end of a file. */
+static bool locate(
+	void *arg, const struct finding *finding, uint64_t *out_line, uint64_t *out_column)
+{
+	struct search_file *file = arg;
+	struct evidence_place place;
+
+	evidence_find(&file->evidence, file->rules, finding, &place);
+	*out_line = place.line;
+	*out_column = place.column;
+	return place.line != 0;
+}
+
 int search_open(const struct search *search, struct search_file *file)
 {
 	int error;
 
 	findings_file_init(&file->findings);
 	evidence_init(&file->evidence);
+	file->rules = search->findings.rules;
+	file->findings.locate = locate;
+	file->findings.locate_arg = file;
 	gaps_init(&file->gaps);
 	error = engine_file_open(search->engine, &file->engine);
 	file->engine.over = &file->findings.over;

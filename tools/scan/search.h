@@ -38,6 +38,7 @@ struct search_file {
 	struct engine_file engine;
 	struct findings_file findings;
 	struct evidence evidence;
+	const struct rules *rules;
 	struct gaps gaps;
 	bool has_gaps; /* after the close, which has reported them */
 	/* Number of windows that a hole was searched as, less one. */
