@@ -140,7 +140,7 @@ static void check_changes(void)
 		"'''\n[[rules.allowlists]]\nregexes = [\"\"\"x\"\"\", 'y']\ncommits = [\"1\"]\n"
 		"[[rules.required]]\nid = \"b\"\nwithinLines = 2\n[[rules]]\nid = \"b\"\n"
 		"regex = \"b\"\n[allowlist]\npaths = [\"p\"]\n";
-	enum { ROUNDS = 2000 };
+	enum { ROUNDS = 500 };
 	struct random_source source;
 	char changed[2 * sizeof(text)];
 
