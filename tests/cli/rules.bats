@@ -50,7 +50,12 @@ setup() {
 	[ "$(jq -r '[.rule, .path, .start] | join(" ")' out)" = "acme-key code.go 12" ]
 	pinion rules --rules=acme.toml test code.go
 	expect 1
-	[ "$(wc -l <out)" = 1 ]
+	[ "$(cut -d: -f1-3,4 out)" = "code.go:12-33: acme-key: q1w2…
+code.go:34-55: acme-key: no finding
+code.go:56-77: acme-key: no finding
+code.go:90-111: acme-key: no finding" ]
+	grep -q '34-55: acme-key: no finding: its secret has 0.00 bits a byte, not more than 2$' out
+	grep -q '56-77: acme-key: no finding: its filter expression$' out
 }
 
 @test "rules are listed, with descriptions and tags" {

@@ -5,6 +5,7 @@
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/rules/dropped.h"
 #include "tools/rules/explain.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/patterns.h"
@@ -152,6 +153,23 @@ static int explain_rules(const struct job *job)
 	return output_print(&text) && is_ok ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
+/* Matches that filters drop; a scan shows the findings alone. */
+static bool show_dropped(const struct job *job)
+{
+	struct scan_patterns patterns = job->patterns;
+	struct output_text text = {0};
+	struct rules rules = {0};
+	bool is_ok;
+
+	patterns.is_silent = true; /* the scan has said all that there is to say */
+	is_ok = load(&patterns, &rules);
+	for (int i = 0; is_ok && i < job->operand_count; i++) {
+		is_ok = rules_append_dropped(&text, &rules, job->operands[i]);
+	}
+	rules_free(&rules);
+	return output_print(&text) && is_ok;
+}
+
 /* A scan of the files with these rules. */
 static int test_rules(const struct job *job)
 {
@@ -185,7 +203,10 @@ static int test_rules(const struct job *job)
 	}
 	status = scan_command.run(&scan_command, used, arguments);
 	free(arguments);
-	return status;
+	if (status == EXIT_STATUS_TROUBLE || status == EXIT_STATUS_STOPPED) {
+		return status;
+	}
+	return show_dropped(job) ? status : EXIT_STATUS_TROUBLE;
 }
 
 static const struct verb verbs[] = {
@@ -296,7 +317,8 @@ const struct command rules_command = {
 		"check: reads files of rules, names all that is wrong with them or not supported, "
 		"and counts the rules of each.\n\n"
 		"explain: a rule in words: its pattern, its filters, the rules it needs.\n\n"
-		"test: the findings in files, with their offsets in bytes.\n\n"
+		"test: the findings in files, with their offsets in bytes, and matches that are no "
+		"findings, with the reason.\n\n"
 		"Exit status: 0 done, test: nothing found; 1 test: something found, check: parts "
 		"that are not supported; 2 trouble, also bad rules or usage.",
 	.options = rules_options,

@@ -26,6 +26,15 @@ static void complain_line(const char *file, uint32_t line, const char *reason)
 	report_line("%s:%u: %s", file, line, reason);
 }
 
+static void remark_nothing(
+	enum rules_remark kind, const char *file, uint32_t line, const char *reason)
+{
+	(void)kind;
+	(void)file;
+	(void)line;
+	(void)reason;
+}
+
 static void remark(enum rules_remark kind, const char *file, uint32_t line, const char *reason)
 {
 	char place[16] = "";
@@ -67,7 +76,7 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 {
 	struct rules_reader reader = {
 		.rules = rules,
-		.remark = remark,
+		.remark = patterns->is_silent ? remark_nothing : remark,
 		.is_strict = patterns->is_strict,
 		.names_all = patterns->names_all,
 		.with_examples = patterns->with_examples,
@@ -88,7 +97,7 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 		}
 		first_error = first_error != 0 ? first_error : error;
 	}
-	if (reader.validated_count > 0) {
+	if (reader.validated_count > 0 && !patterns->is_silent) {
 		report_note("%u rules would ask a service whether a secret is valid (validate); "
 			    "pinion never does",
 			reader.validated_count);

@@ -22,6 +22,7 @@ struct scan_patterns {
 	bool with_examples; /* --include-examples */
 	bool is_strict;	    /* --strict-rules */
 	bool is_uncached;   /* --no-cache */
+	bool is_silent;	    /* only errors are reported */
 	bool names_all;	    /* every part that is not supported */
 	/* A pipe of rules that brings nothing is given up; 0: never. */
 	uint64_t silence_ns_max;
