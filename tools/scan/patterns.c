@@ -149,8 +149,14 @@ static bool resolve(struct rules *rules)
 	uint32_t rule;
 	char reason[256];
 
-	if (rules_resolve(rules, &rule, &missing) == 0) {
+	int error = rules_resolve(rules, &rule, &missing);
+
+	if (error == 0) {
 		return true;
+	}
+	if (error != -EINVAL) {
+		report_line("%s", report_reason(error));
+		return false;
 	}
 	snprintf(reason, sizeof(reason), "requires the rule %.128s, which is not there", missing);
 	complain_rule(&rules->items[rule], reason);

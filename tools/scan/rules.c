@@ -6,6 +6,7 @@
 
 #include "tools/scan/examples.h"
 #include "tools/scan/rule_filter.h"
+#include "tools/scan/rule_ids.h"
 #include "tools/scan/rules_cache.h"
 
 #include <errno.h>
@@ -111,35 +112,55 @@ void rules_set_filter(struct rules *rules, struct rule_filter *filter)
 	rules->items[rules->count - 1].filter = filter;
 }
 
-static uint32_t find_rule(const struct rules *rules, const char *id)
+static bool has_companions(const struct rules *rules)
 {
 	for (uint32_t i = 0; i < rules->count; i++) {
-		if (strcmp(rules->items[i].id, id) == 0) {
-			return i;
+		if (rules->items[i].filter != NULL && rules->items[i].filter->companion_count > 0) {
+			return true;
 		}
 	}
-	return UINT32_MAX;
+	return false;
+}
+
+/* False: the rule needs another that is not there, *out_missing. */
+static bool resolve(
+	struct rules *rules, struct rule_ids *ids, uint32_t rule, const char **out_missing)
+{
+	struct rule_filter *filter = rules->items[rule].filter;
+
+	for (uint32_t i = 0; filter != NULL && i < filter->companion_count; i++) {
+		struct rule_companion *companion = &filter->companions[i];
+
+		companion->rule = rule_ids_find(ids, companion->rule_id);
+		if (companion->rule == UINT32_MAX) {
+			*out_missing = companion->rule_id;
+			return false;
+		}
+		rules->items[companion->rule].is_companion = true;
+		rules->has_companions = true;
+	}
+	return true;
 }
 
 int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_missing)
 {
-	for (uint32_t i = 0; i < rules->count; i++) {
-		struct rule_filter *filter = rules->items[i].filter;
+	struct rule_ids ids;
+	int error = 0;
 
-		for (uint32_t j = 0; filter != NULL && j < filter->companion_count; j++) {
-			struct rule_companion *companion = &filter->companions[j];
-
-			companion->rule = find_rule(rules, companion->rule_id);
-			if (companion->rule == UINT32_MAX) {
-				*out_rule = i;
-				*out_missing = companion->rule_id;
-				return -EINVAL;
-			}
-			rules->items[companion->rule].is_companion = true;
-			rules->has_companions = true;
+	if (!has_companions(rules)) {
+		return 0;
+	}
+	if (!rule_ids_init(&ids, rules, 0, 0)) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < rules->count && error == 0; i++) {
+		if (!resolve(rules, &ids, i, out_missing)) {
+			*out_rule = i;
+			error = -EINVAL;
 		}
 	}
-	return 0;
+	rule_ids_fini(&ids);
+	return error;
 }
 
 int rules_set_pattern(

@@ -123,7 +123,7 @@ void rules_set_filter(struct rules *rules, struct rule_filter *filter);
 /*
  * After the last rule: finds the rules that companions name. Returns 0, or
  * -EINVAL for the first missing rule: *out_missing is its name,
- * *out_rule the rule that names it.
+ * *out_rule the rule that names it. Or -ENOMEM.
  */
 int rules_resolve(struct rules *rules, uint32_t *out_rule, const char **out_missing);
 
