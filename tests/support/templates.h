@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Texts from templates, the same for the same seed, so that a fixture can
- * describe secrets without one that a scanner would take for a leak.
+ * describe secrets and hold no text that a scanner would take for a leak.
  *
- * `{N:CLASS}` is N letters of a class, `{uuid}` a UUID, `{lf}` a newline, `{}`
- * nothing; all else stands for itself.
+ * `{N:CLASS}` is N letters of a class, `{uuid}` a UUID, `{lf}` a newline,
+ * `{lb}` a left brace, `{}` nothing; all else is itself.
  */
 #ifndef PIN_TESTS_SUPPORT_TEMPLATES_H
 #define PIN_TESTS_SUPPORT_TEMPLATES_H
@@ -95,7 +95,7 @@ static inline bool template_put_uuid(struct template_text *text)
 	return true;
 }
 
-/* What is between the braces. */
+/* Writes a field: `field` is the text between its braces. */
 static inline bool template_put_field(struct template_text *text, const char *field, size_t length)
 {
 	char *end;
@@ -107,6 +107,9 @@ static inline bool template_put_field(struct template_text *text, const char *fi
 	}
 	if (length == 2 && memcmp(field, "lf", 2) == 0) {
 		return template_put(text, '\n');
+	}
+	if (length == 2 && memcmp(field, "lb", 2) == 0) {
+		return template_put(text, '{');
 	}
 	if (length == 4 && memcmp(field, "uuid", 4) == 0) {
 		return template_put_uuid(text);

@@ -4,8 +4,8 @@
  *
  * Makes a tree of mixed files for demonstrations and tests: much source-like
  * text in small files, logs, JSON, some binary data, a few large files. The
- * same parameters always make the same bytes. Secrets of every built-in rule
- * are planted where scanners err: at the start and the end of a file, without
+ * same parameters always make the same bytes. Secrets of 32 built-in rules are
+ * planted where scanners err: at the start and the end of a file, without
  * a newline, and across multiples of 4 KiB, 64 KiB and 1 MiB.
  *
  * Prints what it planted, RULE<TAB>START<TAB>END<TAB>PATH, and writes the same

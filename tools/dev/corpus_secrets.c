@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A secret of each built-in rule's shape, put together from parts, so that
+ * Secrets of the shapes of 32 built-in rules, put together from parts, so that
  * this source holds none.
  */
 #include "tools/dev/corpus_secrets.h"
@@ -100,7 +100,7 @@ static const struct secret secrets[] = {
 	{"slack-webhook", {T("https://hooks.sl"), T("ack.com/services/"), R(BASE64, 40, 90)}},
 	{"stripe-key", {T("sk"), T("_live_"), R(ALNUM, 24, 128)}},
 	{"telegram-bot-token", {R(DIGIT, 8, 10), T(":A"), T("A"), R(URLSAFE, 33, 33)}},
-	{"twilio-key", {T("S"), T("K"), R(HEX, 32, 32)}},
+	{"twilio-auth-token", {T("TWILIO_AUTH"), T("_TOKEN="), R(HEX, 32, 32)}},
 	{"vault-token", {T("hv"), T("s."), R(URLSAFE, 24, 200)}},
 };
 

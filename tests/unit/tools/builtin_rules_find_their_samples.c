@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: each built-in rule finds what it describes and leaves a near miss
- * alone, and no rule finds what is another's. Their ids are unique, each has a
+ * Goal: each built-in rule finds its samples and leaves a near miss alone, and
+ * no rule finds the sample of another. Their ids are unique, each has a
  * description, and none matches its own pattern or zeros.
  * Method: tests/fixtures/rules/samples has a template or more for each rule;
  * they are expanded with several seeds, and all rules search each text. With

@@ -13,7 +13,6 @@ static const struct rule_builtin rules[] = {
 	{"apify-token", "Apify API token", "\\bapify_api_[A-Za-z0-9]{36}\\b"},
 	{"databricks-token", "Databricks personal access token",
 		"\\bdapi[a-f0-9]{32}(-[0-9]{1,2})?\\b"},
-	{"firecrawl-api-key", "Firecrawl API key", "\\bfc-[a-f0-9]{32}\\b"},
 	{"groq-api-key", "Groq API key", "\\bgsk_[A-Za-z0-9]{52}\\b"},
 	{"huggingface-organization-token", "Hugging Face organization token",
 		"\\bapi_org_[A-Za-z]{34}\\b"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Built-in rules: private keys, hashes of passwords, and files that hold them,
- * whoever issued them. PEM headers are written so that they do not match
+ * of no issuer in particular. PEM headers are written so that they do not match
  * themselves.
  */
 #include "tools/scan/builtin/families.h"
@@ -13,21 +13,22 @@ static const struct rule_builtin rules[] = {
 		"\\bsecret[[:blank:]]{1,8}\"[A-Za-z0-9+/]{22,86}={0,2}\";"},
 	{"bip32-private-key", "Extended private key of BIP 32, such as of a Bitcoin wallet",
 		"\\b[tuvxyz]prv[1-9A-HJ-NP-Za-km-z]{107}\\b"},
-	{"crypt-password-hash", "Line of a shadow file with the hash of a password",
-		"^[A-Za-z_][A-Za-z0-9_.-]{0,31}:\\$(2a|2b|2y|5|6|7|gy|y)"
-		"\\$[A-Za-z0-9./$=]{30,130}:[0-9]{0,5}:"},
+	{"cisco-password", "Cisco password of type 7, which is no more than obscured",
+		"\\bpassword 7 [0-9A-F]{8,60}\\b"},
 	{"django-secret-key", "Django secret key as startproject writes it",
 		"django-insecure-[a-z0-9!@#$%^&*(_=+)-]{50}"},
 	{"dotnet-machine-key", "Machine key of ASP.NET",
 		"(decryption|validation)Key=\"[A-F0-9]{40,128}\""},
+	{"dotnet-rsa-key", "Private RSA key of .NET in XML",
+		"<InverseQ>[A-Za-z0-9+/]{40,700}={0,2}</InverseQ>"},
 	{"ethereum-private-key", "Ethereum private key, with its name",
 		"(private_key|privateKey|PRIVATE_KEY)['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}"
 		"['\"]?0x[a-fA-F0-9]{64}\\b"},
 	{"fernet-key", "Fernet key, with its name, such as of Airflow",
 		"(fernet_key|FERNET_KEY)['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}"
 		"['\"]?[A-Za-z0-9_-]{43}="},
-	{"htpasswd-entry", "Line of an htpasswd file with the hash of a password",
-		"^[A-Za-z0-9_.@-]{1,64}:\\$(apr1|2y)\\$[A-Za-z0-9./$]{30,60}$"},
+	{"juniper-secret", "Junos secret of type 9, which is no more than obscured",
+		"\"\\$9\\$[A-Za-z0-9./-]{8,120}\""},
 	{"jwk-private-key", "Private RSA key as a JSON Web Key",
 		"\"d[pq]\"[[:blank:]]{0,4}:[[:blank:]]{0,4}\"[A-Za-z0-9_-]{80,700}\""},
 	{"jwt", "JSON Web Token",
@@ -35,6 +36,8 @@ static const struct rule_builtin rules[] = {
 	{"kubernetes-secret-key-data", "Private key of a kubeconfig, in base64",
 		"client-key-data:[[:blank:]]{0,8}LS0tLS1CRUdJTi[A-Za-z0-9+/]{100,5000}={0,2}"},
 	{"laravel-app-key", "Laravel application key", "APP_KEY=base64:[A-Za-z0-9+/]{43}="},
+	{"ldap-password-hash", "Hash of a password of an LDAP directory",
+		"\\{SSHA(256|384|512)?\\}[A-Za-z0-9+/]{32,200}={0,2}"},
 	{"lnd-macaroon", "LND macaroon, in hexadecimal", "\\b0201036c6e64[a-f0-9]{180,1200}\\b"},
 	{"nebula-private-key", "Private key of a Nebula node or authority",
 		"-{5}BEGIN NEBULA [A-Z0-9]{2,12} (ENCRYPTED )?PRIVATE KEY-{5}"},
@@ -51,8 +54,6 @@ static const struct rule_builtin rules[] = {
 	{"pgp-private-key", "OpenPGP private key", "-{5}BEGIN PGP PRIVATE KEY BLOCK-{5}"},
 	{"putty-private-key", "PuTTY private key",
 		"PuTTY-User-Key-File-[123]: (ecdsa|ssh)-[a-z0-9-]{3,24}"},
-	{"pwdump-entry", "Line of a dump of Windows passwords",
-		":[0-9]{1,7}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:::"},
 	{"rails-master-key", "Rails master key",
 		"RAILS_MASTER_KEY['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}['\"]?[a-f0-9]{32}"
 		"\\b"},

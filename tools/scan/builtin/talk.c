@@ -24,8 +24,6 @@ static const struct rule_builtin rules[] = {
 	{"ifttt-webhook", "IFTTT webhook key",
 		"https://maker\\.ifttt\\.com/(trigger/[A-Za-z0-9_-]{1,60}(/json)?/with|use)"
 		"(/key)?/[A-Za-z0-9_-]{21,43}\\b"},
-	{"instagram-access-token", "Instagram access token",
-		"\\b(IGAA|IGQV|IGQW)[A-Za-z0-9_-]{100,300}"},
 	{"mailchimp-key", "Mailchimp API key", "\\b[a-f0-9]{32}-us[0-9]{1,2}\\b"},
 	{"mailersend-token", "MailerSend API token", "\\bmlsn\\.[a-f0-9]{64}\\b"},
 	{"mailgun-key", "Mailgun API key", "\\bkey-[a-f0-9]{32}\\b"},
@@ -46,12 +44,15 @@ static const struct rule_builtin rules[] = {
 	{"slack-webhook", "Slack webhook",
 		"https://hooks\\.slack\\.com/(services|triggers|workflows)"
 		"/[A-Za-z0-9/_+-]{40,90}"},
+	{"slack-workflow-token", "Slack workflow token", "\\bxwfp-[A-Za-z0-9-]{20,250}"},
 	{"teams-webhook", "Microsoft Teams webhook",
 		"https://[a-z0-9-]{1,60}\\.webhook\\.office\\.com/webhookb2/[a-f0-9]{8}"
 		"-[a-f0-9-]{27}@[a-f0-9]{8}-[a-f0-9-]{27}/IncomingWebhook/[a-f0-9]{32}"
 		"/[a-f0-9]{8}-[a-f0-9-]{27}"},
 	{"telegram-bot-token", "Telegram bot token", "\\b[0-9]{7,9}[0-9]:AA[A-Za-z0-9_-]{33}"},
-	{"twilio-key", "Twilio API key", "\\bSK([0-9][a-f0-9]{31}\\b|[a-f][a-f0-9]{31})"},
+	{"twilio-auth-token", "Twilio auth token, with its name",
+		"(TWILIO_AUTH_TOKEN|twilio_auth_token|twilioAuthToken)['\"]?[[:blank:]]{0,8}"
+		"[:=][=>]?[[:blank:]]{0,8}['\"]?[a-f0-9]{32}\\b"},
 	{"vk-access-token", "VK access token", "\\bvk1\\.a\\.[A-Za-z0-9_-]{160,260}"},
 	{"wecom-webhook", "WeCom robot webhook",
 		"https://qyapi\\.weixin\\.qq\\.com/cgi-bin/webhook/send\\?key=" RULE_UUID "\\b"},
