@@ -3,6 +3,7 @@
  * The program `pinion`: a table of commands, each in a file of its own.
  */
 #include "tools/commands.h"
+#include "tools/completions.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scan/rules_toml.h"
@@ -77,6 +78,7 @@ static int print_usage(void)
 		"\n"
 		"  pinion COMMAND -h       options of a command\n"
 		"  pinion help COMMAND     all about a command\n"
+		"  pinion completions bash a script that completes command lines; zsh, fish\n"
 		"  pinion --version        version, features, and what this kernel offers\n");
 	return output_print(&text) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
@@ -222,6 +224,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(word, "help") == 0) {
 		return help(argc, argv);
+	}
+	if (strcmp(word, "completions") == 0) {
+		return completions_print(argc == 3 ? argv[2] : NULL, commands, COMMAND_COUNT);
 	}
 	if (word[0] == '-') {
 		report_line("unknown option %s (see pinion help)", word);
