@@ -355,6 +355,11 @@ static const char *reason_of(const struct pinion_scan_file *file, int error)
 	return report_reason(error);
 }
 
+const char *report_outcome_words(const struct pinion_scan_file *file, int error)
+{
+	return error == -ENOTSUP ? special_reason(file->mode) : reason_of(file, error);
+}
+
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -382,8 +387,7 @@ void report_outcome(
 		report_endless(file->path);
 		return;
 	}
-	report_path(file->path,
-		error == -ENOTSUP ? special_reason(file->mode) : reason_of(file, error));
+	report_path(file->path, report_outcome_words(file, error));
 }
 
 static void report_record(void *arg, const struct pinion_log_record *record)

@@ -68,6 +68,9 @@ void report_note_file_timeout(uint64_t timeout_ns);
 /* That the holes of a file took longer; those up to `offset` are done. */
 void report_hole_timeout(const struct pinion_scan_file *file, uint64_t offset);
 
+/* Words for the error of a path that failed, or is a special file. */
+const char *report_outcome_words(const struct pinion_scan_file *file, int error);
+
 /* The line for a path whose outcome is not DONE; silent for plain symlinks. */
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);

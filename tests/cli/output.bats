@@ -364,3 +364,52 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	is_sarif out
 	[ "$(jq -c '.runs[0] | [(.results | length), .invocations[0].executionSuccessful]' out)" = '[1,false]' ]
 }
+
+@test "--explain: whether a file is searched, and why not" {
+	mkdir -p tree/.git tree/hidden/deep
+	printf '*.log\nhidden\n' >tree/.gitignore
+	printf a >tree/file
+	printf a >tree/a.log
+	printf a >tree/hidden/deep/file
+	ln -s file tree/link
+	mkfifo tree/fifo
+	local path wanted answer
+	while IFS=: read -r path wanted answer; do
+		scan --gitignore --explain="$path" tree
+		expect "$wanted"
+		[ "$(cat out)" = "$path: $answer" ]
+		[ ! -s err ]
+	done <<-END
+		tree/file:0:scanned
+		$PWD/./tree//file:0:scanned
+		tree:0:a directory, which is walked
+		tree/a.log:1:left out: an ignore file hides it (--gitignore)
+		tree/link:1:left out: a symbolic link, not followed
+		tree/fifo:1:left out: not a regular file (FIFO)
+		tree/absent:2:not seen: no PATH leads to it
+	END
+	scan --gitignore --explain=tree/hidden/deep/file tree
+	expect 1
+	[ "$(cat out)" = "tree/hidden/deep/file: left out: $PWD/tree/hidden: an ignore file hides it (--gitignore)" ]
+	scan --explain=tree/hidden/deep/file tree
+	expect 0
+}
+
+@test "a confirmed rule's finding: its line within the match's, and its secret" {
+	needs rules
+	[[ $features == *+toml* ]] || skip "built without TOML"
+	printf "[[rules]]\nid = \"k\"\nregex = '''key\\\\s+=\\\\s+([a-z0-9]{4,40})'''\nsecretGroup = 1\n" >rules.toml
+	printf 'x\n\n  key\n=\n\nabcdefgh0123 key key = zzzzyyyyxxxx # pinion:allow\nkey = 12345678\n' >file
+	local window
+	for window in 4K 1M; do
+		scan --rules=rules.toml --format=json --redact=0 --no-allow --window=$window file
+		expect 1
+		sed -E 's/"[0-9a-f]{32}"/""/' out | diff - <(
+			echo '{"rule":"k","path":"file","start":5,"end":24,"line":3,"column":3,"end_line":6,"end_column":13,"secret_start":12,"secret_end":24,"fingerprint":"","match":"abcdefgh0123"}'
+			echo '{"rule":"k","path":"file","start":29,"end":47,"line":6,"column":18,"end_line":6,"end_column":36,"secret_start":35,"secret_end":47,"fingerprint":"","match":"zzzzyyyyxxxx"}'
+			echo '{"rule":"k","path":"file","start":63,"end":77,"line":7,"column":1,"end_line":7,"end_column":15,"secret_start":69,"secret_end":77,"fingerprint":"","match":"12345678"}'
+		)
+	done
+	scan --rules=rules.toml --stats file
+	[ "$(cat out)" = 'file:7:1: k: 12…' ]
+}

@@ -9,6 +9,7 @@
 #include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/scan/explain.h"
 #include "tools/throttle.h"
 
 #include <errno.h>
@@ -47,6 +48,7 @@ enum scan_option {
 	OPTION_LATENCY_TARGET,
 	OPTION_LIMITS_FILE,
 	OPTION_STATS,
+	OPTION_EXPLAIN,
 	OPTION_TRACE,
 	OPTION_PRINT_PATTERNS,
 	OPTION_MAX_FINDINGS,
@@ -99,6 +101,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
 	[OPTION_STATS] = {0, "stats", "[=FORMAT]", "counts and speed on stderr at the end",
 		"text, or json: one object."},
+	[OPTION_EXPLAIN] = {0, "explain", "FILE",
+		"say whether this scan would search FILE, and if not, why", NULL},
 	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
@@ -215,6 +219,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return scanning_parse_trace(&options->scanning, value);
 	case OPTION_STATS:
 		return parse_stats(options, value);
+	case OPTION_EXPLAIN:
+		options->explained = value;
+		return true;
 	case OPTION_PRINT_PATTERNS:
 		options->prints_patterns = true;
 		return true;
@@ -319,7 +326,9 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	if (parsed == OPTIONS_HELP) {
 		status = EXIT_STATUS_CLEAN;
 	} else if (parsed == OPTIONS_END && throttle_prepare(&options.scanning)) {
-		status = load_and_run(&options);
+		status = options.explained != NULL ? explain_run(&options.scanning, options.paths,
+							     options.path_count, options.explained)
+						   : load_and_run(&options);
 	}
 	report_options_fini(&options.report);
 	free(options.patterns.expressions);

@@ -15,7 +15,8 @@
 struct scan_options {
 	struct scan_patterns patterns;
 	struct report_options report;
-	bool has_json_stats; /* --stats=json */
+	bool has_json_stats;   /* --stats=json */
+	const char *explained; /* --explain, NULL: it is not given */
 	bool prints_patterns;
 	char *const *paths;
 	int path_count;
