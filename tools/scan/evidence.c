@@ -15,19 +15,13 @@
 /* No window's bytes begin further before its new ones. */
 enum { BACK_BYTES = 1 << 20 };
 
-void evidence_init(struct evidence *evidence)
-{
-	pthread_mutex_init(&evidence->lock, NULL);
-}
-
-void evidence_fini(struct evidence *evidence)
+void evidence_free(struct evidence *evidence)
 {
 	for (size_t i = 0; i < evidence->window_count; i++) {
 		evidence_window_free(evidence->windows[i]);
 	}
 	free(evidence->windows);
 	free(evidence->carry);
-	pthread_mutex_destroy(&evidence->lock);
 	memset(evidence, 0, sizeof(*evidence));
 }
 
@@ -212,8 +206,9 @@ static void join_last(struct evidence *evidence, uint32_t overlap_bytes)
 	evidence->resolved_count--;
 }
 
-int evidence_add(const struct evidence_source *source, struct evidence *evidence,
-	const struct pinion_window *window, const struct candidates *found)
+int evidence_gather(const struct evidence_source *source, struct evidence *evidence,
+	const struct pinion_window *window, const struct candidates *found,
+	struct evidence_window **out_window)
 {
 	struct evidence_window *kept = calloc(1, sizeof(*kept));
 	struct evidence_view view;
@@ -230,28 +225,34 @@ int evidence_add(const struct evidence_source *source, struct evidence *evidence
 	if (error == 0 && source->in_order && !window->is_last) {
 		error = carry_on(evidence, window);
 	}
-	if (error == 0) {
-		pthread_mutex_lock(&evidence->lock);
-		error = insert(evidence, kept);
-		if (error == 0) {
-			resolve(evidence);
-		}
-		if (error == 0 && source->in_order) {
-			join_last(evidence, source->overlap_bytes);
-		}
-		pthread_mutex_unlock(&evidence->lock);
-	}
 	if (error != 0) {
 		evidence_window_free(kept);
+		return error;
 	}
-	return error;
+	*out_window = kept;
+	return 0;
+}
+
+int evidence_add(const struct evidence_source *source, struct evidence *evidence,
+	struct evidence_window *window)
+{
+	int error = insert(evidence, window);
+
+	if (error != 0) {
+		evidence_window_free(window);
+		return error;
+	}
+	resolve(evidence);
+	if (source->in_order) {
+		join_last(evidence, source->overlap_bytes);
+	}
+	return 0;
 }
 
 void evidence_forget(struct evidence *evidence, uint64_t offset)
 {
 	size_t count = 0;
 
-	pthread_mutex_lock(&evidence->lock);
 	/* The last one has what a later window's first line needs. */
 	while (count + 1 < evidence->resolved_count && evidence->windows[count]->until < offset &&
 		offset - evidence->windows[count]->until > EVIDENCE_REACH) {
@@ -264,10 +265,9 @@ void evidence_forget(struct evidence *evidence, uint64_t offset)
 		memmove(evidence->windows, evidence->windows + count,
 			evidence->window_count * sizeof(evidence->windows[0]));
 	}
-	pthread_mutex_unlock(&evidence->lock);
 }
 
-/* ---- lookups; the lock is held ---- */
+/* ---- lookups ---- */
 
 /* The last window that begins at `offset` or before; count: there is none. */
 static size_t find_window(const struct evidence *evidence, uint64_t offset)
@@ -408,7 +408,6 @@ void evidence_find(struct evidence *evidence, const struct rules *rules,
 	struct line last;
 
 	*out_place = (struct evidence_place){0};
-	pthread_mutex_lock(&evidence->lock);
 	if (find_line(evidence, finding->end - 1, &last)) {
 		out_place->end_line = last.number + 1;
 		out_place->end_column = finding->end - last.start + 1;
@@ -427,5 +426,4 @@ void evidence_find(struct evidence *evidence, const struct rules *rules,
 		out_place->text = window->texts + quote->text;
 		out_place->text_bytes = quote->text_bytes;
 	}
-	pthread_mutex_unlock(&evidence->lock);
 }

@@ -19,8 +19,8 @@
  * lines, at most EVIDENCE_REACH bytes away from it; findings_file.hold keeps
  * findings back until these bytes have been seen.
  *
- * Context: windows are added by any worker; a finding is looked up by the
- * worker that shows it.
+ * Context: windows are gathered by any worker. All else is done by a worker that
+ * holds the lock of the file's findings, as does the one that shows some.
  */
 #ifndef PINION_TOOLS_SCAN_EVIDENCE_H
 #define PINION_TOOLS_SCAN_EVIDENCE_H
@@ -30,7 +30,6 @@
 #include "tools/scan/rules.h"
 
 #include <pinion/scan.h>
-#include <pthread.h>
 
 enum {
 	EVIDENCE_CARRY = 64 * 1024,
@@ -60,10 +59,12 @@ static inline uint32_t evidence_overlap_bytes(const struct evidence_needs *needs
 }
 
 struct evidence_window;
+struct evidence;
 
-/* One file's. All zero before evidence_init(). */
+void evidence_free(struct evidence *evidence);
+
+/* One file's. All zero at first. */
 struct evidence {
-	pthread_mutex_t lock;		  /* guards what follows */
 	struct evidence_window **windows; /* in the order of the file */
 	size_t window_count;
 	size_t window_capacity;
@@ -76,7 +77,10 @@ struct evidence {
 	uint64_t resolved_to;
 	uint64_t newlines;
 	uint64_t line_start;
-	/* Where windows are in order: the bytes before the next one. */
+	/*
+	 * Where windows are in order: the bytes before the next one, of the
+	 * worker that gathers it.
+	 */
 	uint8_t *carry;
 	size_t carry_length;
 	uint64_t carry_line_start; /* of the line that its first byte is in */
@@ -103,17 +107,25 @@ struct evidence_place {
 	bool is_allowed;
 };
 
-void evidence_init(struct evidence *evidence);
-void evidence_fini(struct evidence *evidence);
+static inline void evidence_fini(struct evidence *evidence)
+{
+	if (evidence->windows != NULL || evidence->carry != NULL) {
+		evidence_free(evidence);
+	}
+}
 
 /*
- * What a window leaves. It comes before the candidates are handed on, and for
- * each window of the file, unless the file has one window without candidates.
+ * The evidence of a window, without the lock; evidence_add() takes it over. For
+ * each window of the file, unless the file has one window without candidates,
+ * and before the candidates are handed on.
  *
  * Errors: -ENOMEM.
  */
+int evidence_gather(const struct evidence_source *source, struct evidence *evidence,
+	const struct pinion_window *window, const struct candidates *found,
+	struct evidence_window **out_window);
 int evidence_add(const struct evidence_source *source, struct evidence *evidence,
-	const struct pinion_window *window, const struct candidates *found);
+	struct evidence_window *window);
 
 /* Of a finding of which all windows up to its end have been added. */
 void evidence_find(struct evidence *evidence, const struct rules *rules,

@@ -12,7 +12,6 @@
 #include "tools/signals.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pinion/runtime.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,18 +38,18 @@ struct explain {
 /* Absolute, by the names alone: links and ".." stay. NULL: no memory. */
 static char *make_absolute(const char *path)
 {
-	char folder[PATH_MAX] = "";
-	size_t length = 0;
-	char *whole;
+	char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	size_t length = folder == NULL || strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+	char *whole = malloc(length + strlen(path) + 2);
 
-	if (path[0] != '/' && getcwd(folder, sizeof(folder)) == NULL) {
-		folder[0] = '\0';
-	}
-	whole = malloc(strlen(folder) + strlen(path) + 2);
 	if (whole == NULL) {
+		free(folder);
 		return NULL;
 	}
-	length = (size_t)sprintf(whole, "%s", strcmp(folder, "/") == 0 ? "" : folder);
+	if (length > 0) {
+		memcpy(whole, folder, length);
+	}
+	free(folder);
 	while (*path != '\0') {
 		size_t part = strcspn(path, "/");
 

@@ -601,16 +601,13 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 	return error;
 }
 
-uint64_t findings_settled_to(const struct findings *findings, struct findings_file *file)
+uint64_t findings_settled_to(const struct findings *findings, const struct findings_file *file)
 {
-	uint64_t settled_to;
+	uint64_t settled_to = find_watermark(findings, file);
 
-	pthread_mutex_lock(&file->lock);
-	settled_to = find_watermark(findings, file);
 	if (file->held.count > 0 && file->held.items[0].start < settled_to) {
 		settled_to = file->held.items[0].start;
 	}
-	pthread_mutex_unlock(&file->lock);
 	return settled_to;
 }
 

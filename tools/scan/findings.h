@@ -131,8 +131,8 @@ int findings_add(const struct findings *findings, struct findings_file *file,
 int findings_finish(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg);
 
-/* No finding that starts before this will be shown any more. */
-uint64_t findings_settled_to(const struct findings *findings, struct findings_file *file);
+/* No finding that starts before this will be shown any more. Under the lock. */
+uint64_t findings_settled_to(const struct findings *findings, const struct findings_file *file);
 
 /* After that: each rule that has reached a limit, in their order. */
 void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg);

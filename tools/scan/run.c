@@ -242,8 +242,11 @@ static int on_close(void *arg, struct pinion_scan_file *file, int error)
 	int close_error = search_close(
 		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
 
-	reporter_file_end(&job->reporter, &show.worker->reporter, file, searched->shown_count);
-	write_lines(&show);
+	if (job->options->report.format->file_end != NULL) {
+		reporter_file_end(
+			&job->reporter, &show.worker->reporter, file, searched->shown_count);
+		write_lines(&show);
+	}
 	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;
 }

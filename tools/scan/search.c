@@ -68,7 +68,6 @@ int search_open(const struct search *search, struct search_file *file)
 	int error;
 
 	findings_file_init(&file->findings);
-	evidence_init(&file->evidence);
 	file->rules = search->findings.rules;
 	file->findings.locate = locate;
 	file->findings.locate_arg = file;
@@ -94,28 +93,38 @@ static void mark_examples(
 	}
 }
 
-/*
- * Before the window's candidates are handed on. The only window of a file
- * leaves nothing where there is no candidate.
- */
+/* The only window of a file leaves nothing where there is no candidate. */
+static inline bool leaves_evidence(const struct search *search, const struct pinion_window *window,
+	const struct candidates *found)
+{
+	return (found->count > 0 || window->index > 0 || !window->is_last) &&
+		evidence_needed(&search->evidence.needs);
+}
+
+/* Before the window's candidates are handed on. */
 static int keep_evidence(const struct search *search, struct search_file *file,
 	const struct pinion_window *window, const struct candidates *found)
 {
-	bool is_only = window->index == 0 && window->is_last;
+	struct evidence_window *gathered;
+	int error = evidence_gather(&search->evidence, &file->evidence, window, found, &gathered);
 
-	if (!evidence_needed(&search->evidence.needs) || (is_only && found->count == 0)) {
-		return 0;
+	if (error == 0) {
+		pthread_mutex_lock(&file->findings.lock);
+		error = evidence_add(&search->evidence, &file->evidence, gathered);
+		pthread_mutex_unlock(&file->findings.lock);
 	}
-	return evidence_add(&search->evidence, &file->evidence, window, found);
+	return error;
 }
 
 /* After the window's findings were shown. */
 static void drop_evidence(
 	const struct search *search, struct search_file *file, const struct pinion_window *window)
 {
-	if (evidence_needed(&search->evidence.needs) && !window->is_last) {
+	if (!window->is_last && evidence_needed(&search->evidence.needs)) {
+		pthread_mutex_lock(&file->findings.lock);
 		evidence_forget(
 			&file->evidence, findings_settled_to(&search->findings, &file->findings));
+		pthread_mutex_unlock(&file->findings.lock);
 	}
 }
 
@@ -175,7 +184,7 @@ static int search_hole(const struct search *search, struct search_worker *worker
 		part.is_last = window->is_last && done == window->length_bytes;
 		part.base_offset_bytes = window->base_offset_bytes + done_before;
 		part.length_bytes = (size_t)(done - done_before);
-		if (error == 0) {
+		if (error == 0 && leaves_evidence(search, &part, &yield->found)) {
 			error = keep_evidence(search, file, &part, &yield->found);
 		}
 		if (error == 0) {
@@ -260,7 +269,9 @@ static int search_bytes(const struct search *search, struct search_worker *worke
 		return error;
 	}
 	mark_examples(search->findings.rules, window, &worker->yield.found);
-	error = keep_evidence(search, file, window, &worker->yield.found);
+	if (leaves_evidence(search, window, &worker->yield.found)) {
+		error = keep_evidence(search, file, window, &worker->yield.found);
+	}
 	if (error != 0) {
 		return error;
 	}

@@ -160,6 +160,7 @@ static bool is_owned(const struct pinion_window *window, const struct candidate 
 
 static void add_all(const struct evidence_source *asked, struct evidence *evidence)
 {
+	struct evidence_window *gathered;
 	struct candidates found = {0};
 
 	if (!asked->in_order) {
@@ -179,7 +180,8 @@ static void add_all(const struct evidence_source *asked, struct evidence *eviden
 				fail("memory", &candidates[j]);
 			}
 		}
-		if (evidence_add(asked, evidence, &windows[i], &found) != 0) {
+		if (evidence_gather(asked, evidence, &windows[i], &found, &gathered) != 0 ||
+			evidence_add(asked, evidence, gathered) != 0) {
 			fail("memory", &candidates[0]);
 		}
 	}
@@ -306,7 +308,6 @@ static void check_text(void)
 	count_lines();
 	cut(step, asked.overlap_bytes);
 	choose_candidates(width, asked.in_order);
-	evidence_init(&evidence);
 	add_all(&asked, &evidence);
 	qsort(candidates, candidate_count, sizeof(candidates[0]), compare_starts);
 	for (size_t i = 0; i < candidate_count; i++) {
