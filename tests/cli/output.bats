@@ -274,7 +274,7 @@ make_lines() {
 is_sarif() {
 	jq -e '.version == "2.1.0" and (."$schema" | test("sarif-2.1.0")) and
 		(keys - ["$schema", "runs", "version"] == []) and (.runs | length == 1) and
-		(.runs[0] | keys == ["invocations", "results", "tool"]) and
+		(.runs[0] | keys == ["columnKind", "invocations", "results", "tool"]) and
 		(.runs[0].tool.driver | .name == "pinion" and (.rules | all(.id | type == "string"))) and
 		(.runs[0].tool.driver.rules as $rules | .runs[0].results | all(
 			(keys == ["level", "locations", "message", "partialFingerprints", "ruleId", "ruleIndex"]) and
@@ -292,7 +292,7 @@ is_sarif() {
 @test "sarif: one valid document, whatever is found" {
 	needs jq
 	mkdir tree
-	printf 'x\n needle' >'tree/a b:ü%'
+	printf 'x\nä€ needle' >'tree/a b:ü%'
 	printf 'needle' >$'tree/bad\xff\n'
 	yes needle | head -n 5 >tree/many
 	scan -F -e needle -e absent --format=sarif --max-findings-per-file=3 tree
@@ -304,7 +304,7 @@ is_sarif() {
  3 tree/many' ]
 	[ "$(jq -c '.runs[0].results[] | select(.locations[0].physicalLocation.artifactLocation.uri | test("a%20b")) |
 		.locations[0].physicalLocation.region' out)" = \
-		'{"byteOffset":3,"byteLength":6,"startLine":2,"startColumn":2,"endLine":2,"endColumn":8}' ]
+		'{"byteOffset":8,"byteLength":6,"startLine":2,"endLine":2,"startColumn":4,"endColumn":10}' ]
 	[ "$(jq -c '.runs[0].invocations[0] | [.executionSuccessful, (.toolExecutionNotifications | length)]' out)" = '[true,1]' ]
 	scan -F -e absent --format=sarif tree "$PWD/none"
 	expect 2

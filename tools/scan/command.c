@@ -288,6 +288,7 @@ static int load_and_run(const struct scan_options *options)
 		compile_limit_end();
 		status = scan_rules_print(&rules);
 	} else if (is_loaded && begin_output(options)) {
+		rules.keeps_text = options->report.format->needs_text;
 		status = scan_run(options, matcher, &rules);
 	}
 	compile_limit_end();

@@ -19,8 +19,8 @@
  * lines, at most EVIDENCE_REACH bytes away from it; findings_file.hold keeps
  * findings back until these bytes have been seen.
  *
- * Context: windows are gathered by any worker. All else is done by a worker that
- * holds the lock of the file's findings, as does the one that shows some.
+ * Context: windows are gathered by any worker. All else is done by a worker
+ * that holds the lock of the file's findings, as it does while it shows some.
  */
 #ifndef PINION_TOOLS_SCAN_EVIDENCE_H
 #define PINION_TOOLS_SCAN_EVIDENCE_H

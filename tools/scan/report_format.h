@@ -48,6 +48,10 @@ struct report_finding {
 	/* Of a plain rule: all of it. Excerpts and fingerprints are of this. */
 	uint64_t secret_start;
 	uint64_t secret_end;
+	/* Bytes of the file around it, from `text_start` on; NULL: not kept. */
+	const uint8_t *text;
+	uint64_t text_start;
+	uint32_t text_bytes;
 	const uint8_t *head;				/* its first four bytes, zeros: not known */
 	struct evidence_place place;			/* as far as it was asked for */
 	char fingerprint[REPORT_FINGERPRINT_CHARS + 1]; /* empty: not asked for */
@@ -62,6 +66,7 @@ struct report_out {
 struct report_format {
 	const char *name; /* of --format; NULL: it has an option of its own */
 	struct evidence_needs needs;
+	bool needs_text; /* of findings of plain rules, too */
 	bool is_document;
 	bool ends_files; /* one finding of a file is enough */
 	void (*shape_path)(struct output_text *out, const char *path, size_t path_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SARIF 2.1.0, one run. Columns count bytes, as they do in the other formats;
- * so do byteOffset and byteLength.
+ * SARIF 2.1.0, one run. Columns count characters here, so they are left out
+ * where a line begins too far before a finding for its bytes to be kept.
  *
  * Source: OASIS, Static Analysis Results Interchange Format 2.1.0; RFC 3986 for
  * the names of files.
@@ -65,7 +65,7 @@ static void begin(struct output_text *out, const struct report_run *run)
 		output_text_json(out, id, strlen(id));
 		output_text_string(out, "}");
 	}
-	output_text_string(out, "]}},\"results\":[");
+	output_text_string(out, "]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[");
 }
 
 static void append_location(const struct report_out *out)
@@ -76,9 +76,55 @@ static void append_location(const struct report_out *out)
 	output_text_string(out->lines, "}");
 }
 
-static void append_finding(const struct report_out *out, const struct report_finding *finding)
+/*
+ * The column after the characters between the start of the line that the byte
+ * at `anchor` is in, and `at`. 0: not known.
+ */
+static uint64_t find_column(const struct report_finding *finding, uint64_t anchor, uint64_t at)
+{
+	uint64_t until = finding->text_start + finding->text_bytes;
+	uint64_t column = 1;
+	size_t start;
+
+	if (finding->text == NULL || anchor < finding->text_start || at > until) {
+		return 0;
+	}
+	start = (size_t)(anchor - finding->text_start);
+	while (start > 0 && finding->text[start - 1] != '\n') {
+		start--;
+	}
+	if (start == 0 && finding->text_start > 0) {
+		return 0;
+	}
+	for (; start < at - finding->text_start; start++) {
+		/* Bytes 10xxxxxx go on with a character. */
+		column += (finding->text[start] & 0xc0) != 0x80;
+	}
+	return column;
+}
+
+static void append_region(struct output_text *lines, const struct report_finding *finding)
 {
 	const struct evidence_place *place = &finding->place;
+	uint64_t column = find_column(finding, finding->start, finding->start);
+	uint64_t end_column = find_column(finding, finding->end - 1, finding->end);
+
+	output_text_format(lines, ",\"region\":{\"byteOffset\":%llu,\"byteLength\":%llu",
+		(unsigned long long)finding->start,
+		(unsigned long long)(finding->end - finding->start));
+	if (place->line != 0 && place->end_line != 0) {
+		output_text_format(lines, ",\"startLine\":%llu,\"endLine\":%llu",
+			(unsigned long long)place->line, (unsigned long long)place->end_line);
+		if (column != 0 && end_column != 0) {
+			output_text_format(lines, ",\"startColumn\":%llu,\"endColumn\":%llu",
+				(unsigned long long)column, (unsigned long long)end_column);
+		}
+	}
+	output_text_string(lines, "}");
+}
+
+static void append_finding(const struct report_out *out, const struct report_finding *finding)
+{
 	struct output_text *lines = out->lines;
 	struct output_text message = {0};
 
@@ -94,18 +140,9 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_free(&message);
 	output_text_string(lines, "},");
 	append_location(out);
-	output_text_format(lines, ",\"region\":{\"byteOffset\":%llu,\"byteLength\":%llu",
-		(unsigned long long)finding->start,
-		(unsigned long long)(finding->end - finding->start));
-	if (place->line != 0 && place->end_line != 0) {
-		output_text_format(lines,
-			",\"startLine\":%llu,\"startColumn\":%llu,"
-			"\"endLine\":%llu,\"endColumn\":%llu",
-			(unsigned long long)place->line, (unsigned long long)place->column,
-			(unsigned long long)place->end_line, (unsigned long long)place->end_column);
-	}
-	output_text_format(lines, "}}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}}",
-		finding->fingerprint);
+	append_region(lines, finding);
+	output_text_format(
+		lines, "}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}}", finding->fingerprint);
 }
 
 static void append_note(const struct report_out *out, const char *level, const char *text)
@@ -151,6 +188,7 @@ static void end(struct output_text *out, const struct report_run *run)
 const struct report_format report_sarif = {
 	.name = "sarif",
 	.needs = {.lines = true, .digests = true},
+	.needs_text = true,
 	.is_document = true,
 	.shape_path = shape_path,
 	.begin = begin,

@@ -133,6 +133,9 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 			.end = findings[i].end,
 			.secret_start = findings[i].secret_start,
 			.secret_end = findings[i].secret_end,
+			.text = findings[i].text,
+			.text_start = findings[i].text_start,
+			.text_bytes = findings[i].text_bytes,
 			.head = findings[i].head,
 		};
 
