@@ -183,6 +183,14 @@ static void check_order(void)
 	struct pinion_buffer none;
 
 	begin(2);
+	/* At once: that is no wait. */
+	(void)start_task(0, runtime, UINT64_MAX);
+	tasks_await(&end_count, 1);
+	users_give(pool, &waiters[0].buffer);
+	pinion_pool_get_waits(pool, &waits);
+	expect_number("no wait", 0, (long long)waits.count);
+	pin_store_release_u32(&begun_count, 0);
+	pin_store_release_u32(&end_count, 0);
 	buffers[0] = users_take(pool);
 	buffers[1] = users_take(pool);
 	for (uint32_t i = 0; i < WAITERS; i++) {
