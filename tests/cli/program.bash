@@ -2,6 +2,8 @@
 # What the files here have in common: `load program` makes each test start in a
 # folder of its own, with the program in $PINION and what it was built with in
 # $features; $about has that, the kernel's io_uring and the program's libraries.
+# bats runs a function before each command of a case, so a loop of thousands of
+# steps is another program's: seq, yes, awk, perl.
 
 enter_folder() {
 	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
