@@ -122,7 +122,7 @@ make_tree() {
 		expect 1
 		table out >got
 		cmp "$BATS_FILE_TMPDIR/planted.sorted" got
-	done < <(each_of "4K 8K 64K 1M" "1 2 8")
+	done < <(each_of "64K 8K 4K 1M" "1 2 8")
 	scan --format=json --io=fallback --direct=never "$corpus_folder"
 	table out | cmp "$BATS_FILE_TMPDIR/planted.sorted" -
 }
@@ -776,6 +776,10 @@ ends_at_its_limit() {
 	cp --sparse=never sparse dense
 	for pattern in 'a.*b' 'x[^y]+z' '[^y]+q' '(?s)a.{70000,}b' '\x00+b' 'x(?:\x00\x00)*y|q+' \
 		'[^q]{7}z*' 'z[^a]+$' '(?:ab|.{3,9})[^x]*'; do
+		# For a sanitizer one each that skips holes, searches them, meets a limit.
+		if is_sanitized && [[ $pattern != 'a.*b' && $pattern != '\x00+b' && $pattern != '[^q]{7}z*' ]]; then
+			continue
+		fi
 		scan --format=json -e "$pattern" dense
 		dense_status=$status
 		sed -E 's/"dense"/"sparse"/; s/"[0-9a-f]{32}"/""/' out >expected
@@ -785,7 +789,7 @@ ends_at_its_limit() {
 			expect "$dense_status"
 			sed -E 's/"[0-9a-f]{32}"/""/' out | diff expected -
 			diff expected_err err
-		done < <(each_of "4K 64K 1M" "1 3")
+		done < <(each_of "64K 4K 1M" "1 3")
 	done
 }
 
