@@ -20,6 +20,9 @@ enum {
 	/* Of repeats without a bound in look-around. */
 	LOOK_REPEAT_MAX = 64,
 	LOOK_GROUP_REPEAT_MAX = 4,
+	/* Of separators, such as spaces: hardly any text has more of them. */
+	SEPARATOR_REPEAT_MAX = 256,
+	WORD_REPEAT_MAX = 4096,
 };
 
 static uint64_t add_width(uint64_t left, uint64_t right)
@@ -256,13 +259,32 @@ static const char *parse_greed(struct regex_translation *t)
 	return translation_skip(t, "?") != t->flags.is_lazy ? "?" : "";
 }
 
+/* Of a repeat without one; 0: it stays without. */
+static uint64_t bound_of(const struct regex_translation *t, bool is_group)
+{
+	uint32_t most = t->byte_repeat_max;
+
+	if (is_group) {
+		return t->group_repeat_max;
+	}
+	switch (t->breadth) {
+	case REGEX_BREADTH_SEPARATOR:
+		return most > SEPARATOR_REPEAT_MAX ? SEPARATOR_REPEAT_MAX : most;
+	case REGEX_BREADTH_WORD:
+		return most > WORD_REPEAT_MAX ? WORD_REPEAT_MAX : most;
+	case REGEX_BREADTH_ANY:
+		break;
+	}
+	return most;
+}
+
 static struct regex_extent parse_repeated(struct regex_translation *t)
 {
 	bool is_group = *t->at == '(';
 	size_t search_length = t->search.length;
 	struct regex_extent extent = parse_atom(t);
 	uint64_t limit = t->dialect == RULE_DIALECT_GO ? GO_REPEAT_MAX : PCRE_REPEAT_MAX;
-	uint64_t bound = is_group || extent.max != 1 ? t->group_repeat_max : t->byte_repeat_max;
+	uint64_t bound = bound_of(t, is_group || extent.max != 1);
 	struct regex_repeat repeat;
 	const char *suffix;
 

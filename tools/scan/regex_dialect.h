@@ -13,7 +13,8 @@
  * Windows of a file are searched apart, so matches need a bound. PCRE2's
  * expression has one for each repeat without: `*` is `{0,N}` there. N is as
  * large as REGEX_WIDTH_MAX allows, the same for all repeats of single
- * characters, and a smaller one for those of groups. Hyperscan's keeps `*`.
+ * characters, and a smaller one for those of groups, of letters and digits, and
+ * of separators (spaces, punctuation). Hyperscan's keeps `*`.
  *
  * Where Go and this differ, by decision: a class and `.` match one byte, not
  * one character beyond ASCII; `(?i)` folds ASCII only (in Go `k` matches U+212A

@@ -128,11 +128,25 @@ static void write_class(struct regex_translation *t, const struct regex_set *set
 	}
 }
 
+/* Letters, digits, `_`, and bytes beyond ASCII. */
+static bool has_word_byte(const struct regex_set *set)
+{
+	for (unsigned byte = 0; byte < 256; byte++) {
+		if (regex_set_has(set, byte) && (byte >= 0x80 || regex_is_word_byte(byte))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* A class, with its characters beyond ASCII as alternatives. */
 struct regex_extent translation_write_set(struct regex_translation *t, const struct regex_set *set)
 {
 	struct regex_extent extent = {1, 1};
 
+	t->breadth = set_size(set) >= 128 ? REGEX_BREADTH_ANY
+		: has_word_byte(set)	  ? REGEX_BREADTH_WORD
+					  : REGEX_BREADTH_SEPARATOR;
 	if (set->extra_count == 0) {
 		write_class(t, set);
 		return extent;
