@@ -19,6 +19,7 @@ setup_file() {
 		filter = '''finding["secret"] startsWith "xx" || containsAny(finding["line"], ["SAMPLE"])'''
 		[[rules.required]]
 		id = "acme-id"
+		withinLines = 2
 		[[rules]]
 		id = "acme-id"
 		regex = '''ACME-[0-9]{6}'''
@@ -37,10 +38,11 @@ setup() {
 	{
 		echo "ACME-123456"
 		echo "acme_q1w2e3r4t5y6u7i8"
-		# No entropy; the filter, twice.
+		# No entropy; the filter, twice; too far from an id.
 		echo "acme_aaaaaaaaaaaaaaaa"
 		echo "acme_xxw2e3r4t5y6u7i8"
 		echo "ACME-123456 acme_p1o2i3u4y5t6r7e8 # sample"
+		printf '\n\nacme_z1x2c3v4b5n6m7k8\n'
 	} >code.go
 	cp code.go code_test.go
 	# Without the id that it needs.
@@ -58,6 +60,31 @@ code.go:90-111: acme-key: no finding" ]
 	grep -q '56-77: acme-key: no finding: its filter expression$' out
 }
 
+@test "the built-in rules are extended, and keep their own exceptions" {
+	local id=AKIA
+	cat >more.toml <<-'END'
+		[extend]
+		useDefault = true
+		disabledRules = ["npm-token"]
+		[[allowlists]]
+		stopwords = ["k7l6m5n4"]
+		[[rules]]
+		id = "more"
+		regex = "needle"
+	END
+	printf '%s\n' ${id}IOSFODNN7EXAMPLE ${id}Q2W3E4R5T6Y7U2I3 ${id}Q2W3E4R5K7L6M5N4 \
+		npm_abcdefghijklmnopqrstuvwxyz0123456789 needle >file
+	pinion scan --rules=more.toml file
+	expect 1
+	[ "$(cut -d: -f1-4 out)" = "file:2:1: aws-access-key-id
+file:5:1: more" ]
+	pinion scan --include-examples --rules=more.toml file
+	[ "$(cut -d: -f2 out | xargs)" = "1 2 5" ]
+	pinion rules --rules=more.toml test file
+	grep -q '^file:0-20: aws-access-key-id: no finding: it is a well-known example$' out
+	grep -q '^file:42-62: aws-access-key-id: no finding: exception 1 of its file$' out
+}
+
 @test "rules are listed, with descriptions and tags" {
 	pinion rules list
 	expect 0
@@ -72,7 +99,7 @@ acme-id" ]
 @test "a rule is explained in words" {
 	pinion rules explain --rules=acme.toml acme-key
 	expect 0
-	for words in 'acme_(\[a-z0-9\]{16})' 'finding of acme-id' 'more than 2 bits a byte' \
+	for words in 'acme_(\[a-z0-9\]{16})' 'finding of acme-id' 'at most 2 lines away' 'more than 2 bits a byte' \
 		'exception, tests' 'the path has _test' 'startsWith "xx"' 'Tags: acme, key'; do
 		grep -q -- "$words" out || {
 			echo "missing: $words"

@@ -7,6 +7,7 @@
 
 #include "tools/report.h"
 #include "tools/scan/confirm.h"
+#include "tools/scan/examples.h"
 #include "tools/scan/rule_filter.h"
 
 #include <errno.h>
@@ -83,12 +84,18 @@ static bool list_drops(struct trial *trial, const struct rule_filter *filter,
 
 /* Why a match is no finding, into the text; false: no part drops it. */
 static bool append_reason(
-	struct trial *trial, const struct rule_filter *filter, struct rule_subject *subject)
+	struct trial *trial, const struct rule *rule, struct rule_subject *subject)
 {
+	const struct rule_filter *filter = rule->filter;
 	struct rule_allowlists *const lists[] = {filter->own, filter->shared};
 	struct rule_filter part = {.dialect = filter->dialect, .condition = filter->condition};
 	double bits = rule_entropy(subject->secret, subject->secret_bytes);
 
+	if (rule->leaves_examples_out &&
+		examples_include(rule->id, subject->match, subject->match_bytes)) {
+		output_text_string(trial->text, "it is a well-known example");
+		return true;
+	}
 	if (filter->entropy_min > 0 && bits <= filter->entropy_min) {
 		output_text_format(trial->text, "its secret has %.2f bits a byte, not more than %g",
 			bits, filter->entropy_min);
@@ -143,7 +150,7 @@ static void try_match(
 	output_text_escaped(trial->text, trial->path, strlen(trial->path), true);
 	output_text_format(
 		trial->text, ":%zu-%zu: %s: no finding: ", match->start, match->end, rule->id);
-	if (append_reason(trial, rule->filter, &subject)) {
+	if (append_reason(trial, rule, &subject)) {
 		output_text_string(trial->text, "\n");
 	} else {
 		trial->text->length = line_start;
@@ -154,6 +161,8 @@ static void try_rule(struct trial *trial, const struct rule *rule)
 {
 	struct confirm_part part = {
 		.bytes = trial->bytes, .length = trial->length, .has_start = true, .has_end = true};
+	uint32_t group =
+		rule->filter->secret_is_match ? CONFIRM_NO_GROUP : rule->filter->secret_group;
 	size_t from = 0;
 
 	if (rule_filter_takes_path(rule->filter, trial->room, trial->path, strlen(trial->path)) !=
@@ -164,7 +173,7 @@ static void try_rule(struct trial *trial, const struct rule *rule)
 		struct confirm_match match;
 
 		if (confirm_regex_match(rule->filter->pattern, trial->room, &part, from,
-			    trial->length, rule->filter->secret_group, &match) != 1) {
+			    trial->length, group, &match) != 1) {
 			return;
 		}
 		try_match(trial, rule, &match);

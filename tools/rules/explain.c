@@ -141,7 +141,9 @@ static void append_filter(struct output_text *text, const struct rule_filter *fi
 {
 	const struct expression *expression = rule_condition_own(filter);
 
-	if (filter->secret_group > 0) {
+	if (filter->secret_is_match) {
+		output_text_string(text, "  The secret is the match.\n");
+	} else if (filter->secret_group > 0) {
 		output_text_format(
 			text, "  The secret is group %u of the pattern.\n", filter->secret_group);
 	} else {

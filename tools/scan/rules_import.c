@@ -27,9 +27,12 @@ struct rule_filter *import_filter(struct import *import, struct rule *rule)
 	if (rule->filter == NULL) {
 		/* Built-in rules and those of lists alone come without one. */
 		rule->filter = rule_filter_create(RULE_DIALECT_PCRE);
-	}
-	if (rule->filter == NULL) {
-		import->error = -ENOMEM;
+		if (rule->filter == NULL) {
+			import->error = -ENOMEM;
+			return NULL;
+		}
+		/* Their groups are there for `|` alone. */
+		rule->filter->secret_is_match = true;
 	}
 	return rule->filter;
 }
@@ -91,6 +94,7 @@ static struct rule *change_rule(
 		rule->line = regex->line;
 		if (import_filter(import, rule) != NULL) {
 			rule->filter->dialect = RULE_DIALECT_GO;
+			rule->filter->secret_is_match = false;
 		}
 	}
 	return rule;

@@ -239,6 +239,7 @@ void import_rule_fields(struct import *import, const struct toml_value *table, s
 		return;
 	}
 	if (toml_find(table, "secretGroup") != NULL) {
+		filter->secret_is_match = false;
 		filter->secret_group =
 			(uint32_t)import_number(import, table, "secretGroup", SECRET_GROUP_MAX);
 	}
