@@ -518,6 +518,12 @@ make_tree() {
 		printf '%s.%s.%s\n' eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 \
 			eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ \
 			SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c
+		printf '%s\n' "CCIPAT_""ULUhR6rJLxYbyzyrP19iMZ_8fb1e3510325f7f09361de22b9420346c53ca2cb" \
+			"SWMTKN-1-""49nj1cmql0jkz5s954yi3oex3nedyz0fb0xx14ie39trti4wxv-8vxv8rssmk743ojnwacrr2e7c" \
+			"PRIVATE_KEY=0x""ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80" \
+			"kubeadm join ""10.0.0.1:6443 --token abcdef.0123456789abcdef" \
+			"nsec1""vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5" \
+			"pdl_live_""apikey_01gtgztp8f4kek3yd4g1wrksa3_q6TGTJyvoIz7LDtXT65bX7_AQO"
 	} >examples
 	# Alike, and none of them.
 	{
@@ -537,7 +543,7 @@ others:119-159: github-token' ]
 		scan --window=$window --include-examples examples
 		expect 1
 		[ "$(cut -d' ' -f2 out | tr '\n' ' ')" = \
-			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: ' ]
+			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ' ]
 	done
 	scan -b -e 'AKIA[A-Z0-9]{16}' examples
 	expect 1

@@ -5,7 +5,10 @@
  *
  * Source: AWS IAM user guide (its keys end in EXAMPLE and EXAMPLEKEY); Stripe,
  * "API keys" (test mode); Azurite's storage account; GitHub, "Authorizing OAuth
- * apps"; Slack, "Sending messages using incoming webhooks"; jwt.io.
+ * apps"; Slack, "Sending messages using incoming webhooks"; jwt.io; CircleCI,
+ * "New format for API access tokens"; Docker, "docker swarm join"; Hardhat's
+ * first account; kubeadm's token in Kubernetes' documentation; NIP-19 of Nostr;
+ * Paddle, "Authentication".
  */
 #include "tools/scan/examples.h"
 
@@ -30,6 +33,18 @@ static const struct example examples[] = {
 		"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2U"
 		"VErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
 		false},
+	{"circleci-token",
+		"_8fb1e3510325f7f09361"
+		"de22b9420346c53ca2cb",
+		false},
+	{"docker-swarm-token",
+		"-49nj1cmql0jkz5s954yi3oex3nedyz0fb0xx14ie39trti4wxv"
+		"-8vxv8rssmk743ojnwacrr2e7c",
+		false},
+	{"ethereum-private-key",
+		"ac0974bec39a17e36ba4a6b4d238ff94"
+		"4bacb478cbed5efcae784d7bf4f2ff80",
+		false},
 	{"github-token",
 		"_16C7e42F292c6912E77"
 		"10c838347Ae178B4a",
@@ -37,6 +52,18 @@ static const struct example examples[] = {
 	{"jwt",
 		".SflKxwRJSMeKKF2QT4fwp"
 		"MeJf36POk6yJV_adQssw5c",
+		false},
+	{"kubeadm-bootstrap-token",
+		" abcdef."
+		"0123456789abcdef",
+		false},
+	{"nostr-secret-key",
+		"nsec1vl029mgpspedva04g90vltkh6fvh"
+		"240zqtv9k0t9af8935ke9laqsnlfe5",
+		false},
+	{"paddle-api-key",
+		"_01gtgztp8f4kek3yd4g1wrksa3"
+		"_q6TGTJyvoIz7LDtXT65bX7_AQO",
 		false},
 	{"slack-webhook",
 		"/T00000000/B00000000/"

@@ -57,8 +57,6 @@ static const struct rule_builtin rules[] = {
 		"\"type\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"service_account\""},
 	{"google-oauth-secret", "Google OAuth client secret", "\\bGOCSPX-[A-Za-z0-9_-]{28}"},
 	{"heroku-key", "Heroku API key", "\\bHRKU-[A-Za-z0-9_-]{60}"},
-	{"k3s-token", "K3s server or agent token",
-		"\\bK10[a-f0-9]{64}::(node|server):[a-f0-9]{32}\\b"},
 	{"kubeadm-bootstrap-token", "Kubernetes bootstrap token of kubeadm",
 		"\\bkubeadm join [A-Za-z0-9_.:-]{3,100} --token [a-z0-9]{6}\\.[a-z0-9]{16}\\b"},
 	{"netlify-token", "Netlify access token", "\\bnf[cbopu]_[A-Za-z0-9]{36}\\b"},

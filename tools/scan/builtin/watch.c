@@ -18,7 +18,7 @@ static const struct rule_builtin rules[] = {
 		"\\bglc_eyJ[A-Za-z0-9+/]{60,400}={0,2}"},
 	{"grafana-token", "Grafana service account token",
 		"\\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}\\b"},
-	{"honeycomb-key", "Honeycomb ingest or management key", "\\bhc[a-z][im]k_[a-z0-9]{58}\\b"},
+	{"honeycomb-key", "Honeycomb ingest or management key", "\\bhca[im]k_[a-z0-9]{58}\\b"},
 	{"launchdarkly-key", "LaunchDarkly SDK key or access token",
 		"\\b(api|sdk)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}\\b"},
 	{"new-relic-browser-key", "New Relic browser key", "\\bNRJS-[a-f0-9]{19}\\b"},
