@@ -187,23 +187,34 @@ static int compare_allows(const void *left, const void *right)
 		((const struct allow_mark *)right)->offset);
 }
 
-/* Places in a view. */
+/* Places in a view, at least one of each line that has any. */
 struct places {
+	const struct evidence_view *view;
 	uint64_t *items;
 	size_t count;
 	size_t capacity;
+	uint64_t line_end; /* of the place added last */
+	bool is_sorted;
 };
 
+/* Most candidates come in order, and are on the line of the one before. */
 static int add_place(struct places *places, uint64_t place)
 {
-	uint64_t *items =
-		grow(places->items, places->count, &places->capacity, sizeof(*places->items));
+	uint64_t last = places->count == 0 ? 0 : places->items[places->count - 1];
+	size_t at = (size_t)place;
+	uint64_t *items;
 
+	if (places->count > 0 && place >= last && place <= places->line_end) {
+		return 0;
+	}
+	items = grow(places->items, places->count, &places->capacity, sizeof(*places->items));
 	if (items == NULL) {
 		return -ENOMEM;
 	}
 	places->items = items;
 	items[places->count++] = place;
+	places->is_sorted = places->is_sorted && place >= last;
+	places->line_end = at + newlines_first(places->view->bytes + at, places->view->length - at);
 	return 0;
 }
 
@@ -247,7 +258,7 @@ static int list_places(const struct evidence_source *source, const struct eviden
 			error = list_inner_lines(view, candidate, places);
 		}
 	}
-	if (places->count > 1) {
+	if (!places->is_sorted) {
 		qsort(places->items, places->count, sizeof(*places->items), compare_offsets);
 	}
 	return error;
@@ -256,7 +267,7 @@ static int list_places(const struct evidence_source *source, const struct eviden
 static int mark_lines(
 	const struct evidence_source *source, struct sweep *sweep, const struct candidates *found)
 {
-	struct places places = {0};
+	struct places places = {.view = sweep->view, .is_sorted = true};
 	int error = list_places(source, sweep->view, found, &places);
 
 	for (size_t i = 0; i < places.count && error == 0; i++) {

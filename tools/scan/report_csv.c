@@ -56,7 +56,9 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	struct output_text *lines = out->lines;
 	struct output_text excerpt = {0};
 
-	append_field(lines, finding->rule->id, strlen(finding->rule->id));
+	output_text_escaped(&excerpt, finding->rule->id, strlen(finding->rule->id), true);
+	append_field(lines, excerpt.bytes, excerpt.length);
+	excerpt.length = 0;
 	output_text_string(lines, ",");
 	output_text_append(lines, out->path->bytes, out->path->length);
 	append_number(lines, finding->place.line);

@@ -5,6 +5,8 @@
  */
 #include "tools/scan/report_format.h"
 
+#include <string.h>
+
 #define COLOR_PATH "\033[35m"
 #define COLOR_PLACE "\033[32m"
 #define COLOR_RULE "\033[1;31m"
@@ -57,7 +59,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	end_color(out);
 	output_text_append(lines, ": ", 2);
 	begin_color(out, COLOR_RULE);
-	output_text_string(lines, finding->rule->id);
+	output_text_escaped(lines, finding->rule->id, strlen(finding->rule->id), true);
 	end_color(out);
 	output_text_append(lines, ": ", 2);
 	report_excerpt(lines, out->style, finding);
