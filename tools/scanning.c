@@ -132,6 +132,14 @@ bool scanning_parse_limit(struct scanning_options *options, const char *name, co
 	return limits_set(&options->limits, name, value);
 }
 
+bool scanning_parse_choosing(struct scanning_options *options, const char *name, const char *value)
+{
+	bool is_good = choosing_parse(&options->choosing, name, value);
+
+	options->scan.filter = choosing_filter(&options->choosing);
+	return is_good;
+}
+
 bool scanning_parse_trace(struct scanning_options *options, const char *value)
 {
 	options->trace_file = value;
@@ -177,6 +185,7 @@ bool scanning_parse_list(struct scanning_options *options, const char *value)
 
 void scanning_options_fini(struct scanning_options *options)
 {
+	choosing_fini(&options->choosing);
 	free(options->lists);
 	options->lists = NULL;
 	options->list_count = 0;

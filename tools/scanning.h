@@ -6,6 +6,7 @@
 #ifndef PINION_TOOLS_SCANNING_H
 #define PINION_TOOLS_SCANNING_H
 
+#include "tools/choosing.h"
 #include "tools/limits.h"
 
 #include <pinion/config.h>
@@ -28,6 +29,7 @@ struct scanning_options {
 	struct pinion_config runtime;
 	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;
+	struct choosing choosing;
 };
 
 /* Rows for a command's table of options, to be used between braces. */
@@ -38,8 +40,12 @@ struct scanning_options {
 		"auto reads cached files from the cache and others past it."
 #define SCANNING_SPEC_IO 0, "io", "HOW", "auto, ring (io_uring or fail) or fallback (pread)", NULL
 #define SCANNING_SPEC_GITIGNORE \
-	0, "gitignore", NULL, "leave out files that .gitignore and .ignore hide", \
+	0, "gitignore", NULL, "leave out what .gitignore, .ignore and .pinionignore hide", \
 		"In directories, and .git itself; default: all files are read."
+#define SCANNING_SPEC_FOLLOW \
+	'L', "follow", NULL, "follow symbolic links below directories, out of them as well", \
+		"Default: -P. A directory that leads back to itself is named."
+#define SCANNING_SPEC_NO_FOLLOW 'P', "no-follow", NULL, "do not follow them", NULL
 #define SCANNING_SPEC_FILE_TIMEOUT \
 	0, "file-timeout", "SECONDS", "give a file up after SECONDS without a byte; default: 60", \
 		"It fails by name, and the others are read. So does one whose holes take " \
@@ -65,6 +71,9 @@ bool scanning_parse_file_timeout(struct scanning_options *options, const char *v
 bool scanning_parse_list(struct scanning_options *options, const char *value);
 /* The file of limits, or one of limits.h by the name of its option. */
 bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value);
+
+/* One of choosing.h by the name of its option. */
+bool scanning_parse_choosing(struct scanning_options *options, const char *name, const char *value);
 
 bool scanning_parse_trace(struct scanning_options *options, const char *value);
 

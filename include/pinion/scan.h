@@ -12,6 +12,7 @@
 
 #include <pinion/file.h>
 #include <pinion/runtime.h>
+#include <pinion/walk.h>
 #include <stdbool.h>
 
 PINION_BEGIN_DECLS
@@ -50,7 +51,7 @@ enum pinion_scan_outcome {
 	PINION_SCAN_FAILED = 1,	   /* `error` says why; windows read before were delivered */
 	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
 	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
-	PINION_SCAN_IGNORED = 4,   /* with `skip_ignored`: an ignore file hides it */
+	PINION_SCAN_IGNORED = 4,   /* left out by `skip_ignored` or `filter` */
 };
 
 /*
@@ -74,6 +75,7 @@ struct pinion_scan_file {
 	 * then. Otherwise 0.
 	 */
 	uint32_t mode;
+	uint32_t reason; /* in a report as IGNORED: enum pinion_walk_reason */
 };
 
 /*
@@ -218,6 +220,13 @@ struct pinion_scan_config {
 	 * slow.
 	 */
 	uint64_t file_timeout_ns;
+	/*
+	 * Entries of trees that are left out (walk.h), and reported as IGNORED;
+	 * NULL, the default: none.
+	 */
+	const struct pinion_walk_filter *filter;
+	uint32_t follow_links; /* of trees, as in walk.h: 0 or 1. Default 0 */
+	uint32_t reserved;     /* 0 */
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);

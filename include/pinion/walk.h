@@ -21,7 +21,20 @@ enum pinion_walk_kind {
 	PINION_WALK_SYMLINK = 1, /* below the root; not followed */
 	PINION_WALK_SPECIAL = 2, /* FIFO, socket or device; never opened */
 	PINION_WALK_ERROR = 3,	 /* a path that could not be entered or examined */
-	PINION_WALK_IGNORED = 4, /* an ignore file names it; a directory is not entered */
+	PINION_WALK_IGNORED = 4, /* left out, for a reason; a directory is not entered */
+};
+
+/* Why an entry is left out. */
+enum pinion_walk_reason {
+	PINION_WALK_BY_IGNORE_FILE = 0, /* `skip_ignored` */
+	/* A field of struct pinion_walk_filter. */
+	PINION_WALK_BY_NAME = 1,	/* `skip_hidden` */
+	PINION_WALK_BY_PATTERN = 2,	/* `exclude`, `include` */
+	PINION_WALK_BY_FILE_SYSTEM = 3, /* `one_file_system` */
+	PINION_WALK_BY_SIZE = 4,	/* `bytes_min`, `bytes_max` */
+	PINION_WALK_BY_TIME = 5,	/* `modified_from_ns`, `modified_to_ns` */
+	PINION_WALK_BY_LINK = 6,	/* `hard_links_once` */
+	PINION_WALK_REASONS,
 };
 
 /*
@@ -55,6 +68,7 @@ struct pinion_walk_entry {
 	 */
 	int root_fd;
 	const char *beneath;
+	uint32_t reason; /* kind IGNORED: enum pinion_walk_reason */
 };
 
 /*
@@ -76,14 +90,52 @@ typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
  */
 PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
 
+/*
+ * Entries below a root that a walk leaves out: it visits them as IGNORED. All
+ * zero but for `size`: none. The root itself is never left out.
+ *
+ * Owns: the texts are copied by the call that takes the struct.
+ * Since: 0.1
+ */
+struct pinion_walk_filter {
+	uint32_t size;
+	/* Directories on other devices than the root are not entered: 0, 1. */
+	uint32_t one_file_system;
+	/* Names that begin with a dot are left out: 0 or 1. */
+	uint32_t skip_hidden;
+	/*
+	 * Of the names of a file only the first found counts, whatever its
+	 * root: 0 or 1. The walk remembers up to a million of those that have
+	 * more than one, in 16 MiB; further files are visited by each name.
+	 */
+	uint32_t hard_links_once;
+	/*
+	 * Lines of gitignore(5), each with a newline after it but the last;
+	 * paths are below the root. What `exclude` hides is left out; so is,
+	 * of files, what `include` does not hide. NULL: no lines.
+	 */
+	const char *exclude;
+	const char *include;
+	/* Of regular files; 0: no bound. */
+	uint64_t bytes_min;
+	uint64_t bytes_max;
+	/* Nanoseconds since 1970, of the time of modification; 0: no bound. */
+	int64_t modified_from_ns;
+	int64_t modified_to_ns;
+};
+
+PINION_API void pinion_walk_filter_init_sized(struct pinion_walk_filter *filter, uint32_t size);
+#define pinion_walk_filter_init(filter) \
+	pinion_walk_filter_init_sized((filter), (uint32_t)sizeof(struct pinion_walk_filter))
+
 struct pinion_walk_config {
 	uint32_t size;
 	/*
-	 * Entries that .gitignore, .ignore and .git/info/exclude hide, and
-	 * `.git` itself, are visited as IGNORED: 0 or 1. Default 0: nothing is
-	 * hidden. The rules are gitignore(5)'s, also outside of a repository.
-	 * The root is always walked; if it is inside a repository, ignore files
-	 * above it count, too.
+	 * Entries that .gitignore, .ignore, .pinionignore and .git/info/exclude
+	 * hide, and `.git` itself, are visited as IGNORED: 0 or 1. Default 0:
+	 * nothing is hidden. The rules are gitignore(5)'s, also outside of a
+	 * repository. The root is always walked; if it is inside a repository,
+	 * ignore files above it count, too.
 	 */
 	uint32_t skip_ignored;
 	/*
@@ -92,6 +144,16 @@ struct pinion_walk_config {
 	 * calling thread walks alone.
 	 */
 	struct pinion_runtime *runtime;
+	/* Entries that are left out; NULL, the default: none. */
+	const struct pinion_walk_filter *filter;
+	/*
+	 * Links below the root are followed, out of the tree as well: 0 or 1.
+	 * Default 0. A directory that is one of those above it is an error,
+	 * -ELOOP; a file with several paths is visited by each. Entries have no
+	 * `root_fd`, and names that are exchanged meanwhile are followed, too.
+	 */
+	uint32_t follow_links;
+	uint32_t reserved; /* 0 */
 };
 
 PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size);

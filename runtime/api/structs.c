@@ -69,6 +69,7 @@ static const struct {
 	STRUCT(pinion_wait),
 	STRUCT(pinion_walk_config),
 	STRUCT(pinion_walk_entry),
+	STRUCT(pinion_walk_filter),
 	STRUCT(pinion_window),
 	STRUCT(pinion_work),
 	STRUCT(pinion_worker_ratios),

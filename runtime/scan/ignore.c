@@ -32,6 +32,7 @@ const char *const pin_ignore_names[PIN_IGNORE_FILES] = {
 	".git/info/exclude", /* only where there is a repository */
 	".gitignore",
 	".ignore",
+	".pinionignore",
 };
 
 /* ---- one file ---- */

@@ -2,7 +2,7 @@
 /*
  * What the ignore files of a tree hide, asked while it is walked.
  *
- * Rules are in .gitignore and .ignore of each directory, and in
+ * Rules are in .gitignore, .ignore and .pinionignore of each directory, and in
  * .git/info/exclude of a repository; they are about entries below it. A
  * directory with rules has a level, which refers to the level above it, from
  * the walk's root or the top of the repository down. The deepest level that
@@ -140,7 +140,7 @@ enum {
 	/* Of one file, and of all that count at the same time. */
 	PIN_IGNORE_FILE_BYTES_MAX = 1 << 20,
 	PIN_IGNORE_BYTES_MAX = 4 << 20,
-	PIN_IGNORE_FILES = 3,
+	PIN_IGNORE_FILES = 4,
 };
 
 /* Of a directory, from the weakest to the strongest. */

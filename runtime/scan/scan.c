@@ -60,26 +60,22 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	scan->ops.report(scan->arg, file, outcome, error);
 }
 
-/* A path that never gets a slot. `mode`: its file type where that is known. */
-static void report_unread(struct pinion_scan *scan, const char *path, size_t path_bytes,
-	uint32_t mode, enum pinion_scan_outcome outcome, int error)
+/* A path that never gets a slot. */
+static void report_unread(struct pinion_scan *scan, struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error)
 {
-	struct pinion_scan_file file = {
-		.path = path,
-		.path_bytes = path_bytes,
-		.sequence = scan->next_sequence,
-		.file.fd = -1,
-		.mode = mode,
-	};
-
+	file->sequence = scan->next_sequence;
+	file->file.fd = -1;
 	scan->next_sequence++;
-	pin_scan_report(scan, &scan->totals, &file, outcome, error);
+	pin_scan_report(scan, &scan->totals, file, outcome, error);
 }
 
 static void report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
 	enum pinion_scan_outcome outcome, int error)
 {
-	report_unread(scan, path, path_bytes, 0, outcome, error);
+	struct pinion_scan_file file = {.path = path, .path_bytes = path_bytes};
+
+	report_unread(scan, &file, outcome, error);
 }
 
 /* ---- slots ---- */
@@ -481,6 +477,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 {
 	struct tree *tree = arg;
 	struct pinion_scan *scan = tree->scan;
+	struct pinion_scan_file file = {.path = entry->path, .path_bytes = entry->path_bytes};
 	int rc;
 
 	PIN_DCHECK(entry->error <= 0 && entry->path[entry->path_bytes] == '\0');
@@ -501,14 +498,15 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 			/* Named, so it may be a device that is read. */
 			return add(scan, entry->path, entry->path_bytes, NULL, false);
 		}
-		report_unread(scan, entry->path, entry->path_bytes, entry->mode,
-			PINION_SCAN_SKIPPED, -ENOTSUP);
+		file.mode = entry->mode;
+		report_unread(scan, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
 		break;
 	case PINION_WALK_ERROR:
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
 		break;
 	case PINION_WALK_IGNORED:
-		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_IGNORED, 0);
+		file.reason = entry->reason;
+		report_unread(scan, &file, PINION_SCAN_IGNORED, 0);
 		break;
 	}
 	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
@@ -525,6 +523,7 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	}
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
+	config.follow_links = scan->config.follow_links;
 	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
 	send_batch(scan);
 	if (tree.root != NULL) {

@@ -125,6 +125,8 @@ static int check_ranges(const struct pinion_scan_config *config, struct pin_refu
 		{"report_holes", config->report_holes, 0, 1},
 		{"skip_ignored", config->skip_ignored, 0, 1},
 		{"report_gaps", config->report_gaps, 0, 1},
+		{"follow_links", config->follow_links, 0, 1},
+		{"reserved", config->reserved, 0, 0},
 		{"walk_order", config->walk_order, 0, PINION_SCAN_WALK_LISTED},
 		{"file_timeout_ns", config->file_timeout_ns, 0, FILE_TIMEOUT_NS_MAX},
 	};
@@ -205,6 +207,21 @@ static int accept_config(struct pinion_scan_config *out, const struct pinion_sca
 	return rc;
 }
 
+/* The caller's struct may go; its filter is copied, and checked. */
+static int create_filter(struct pinion_runtime *runtime, struct pinion_scan_config *config,
+	struct pin_walk_filter **out_filter)
+{
+	int rc = pin_walk_filter_create(pin_runtime_host(runtime), config->filter, out_filter);
+
+	config->filter = NULL;
+	if (rc < 0 && rc != -ENOMEM) {
+		pin_log(pin_runtime_log(runtime), PINION_LOG_ERROR,
+			"scan refused: filter: a field or a line of it is out of range, error %d",
+			rc);
+	}
+	return rc;
+}
+
 static void init_slots(struct pinion_scan *scan)
 {
 	uint32_t track_count = scan->config.windows_in_flight;
@@ -250,6 +267,7 @@ void pin_scan_free(struct pinion_scan *scan)
 		pin_heap_release(
 			host, scan->slots[i].path, PIN_HEAP_ALIGN, scan->slots[i].path_capacity, 1);
 	}
+	pin_walk_filter_destroy(scan->walk_means.filter);
 	release(host, scan->slots, scan->slot_count, sizeof(*scan->slots));
 	pin_heap_release(
 		host, scan->tracks, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
@@ -269,6 +287,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
 	uint32_t roots_max = 0;
 	uint32_t directories_max = 0;
+	struct pin_walk_filter *filter;
 	struct pinion_scan_config complete;
 	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
@@ -285,8 +304,13 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		return rc;
 	}
 	divide_descriptors(&complete.files_in_flight, worker_count, &roots_max, &directories_max);
+	rc = create_filter(runtime, &complete, &filter);
+	if (rc < 0) {
+		return rc;
+	}
 	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
 	if (scan == NULL) {
+		pin_walk_filter_destroy(filter);
 		return -ENOMEM;
 	}
 	scan->runtime = runtime;
@@ -307,6 +331,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		.is_cancelled = &scan->is_cancelled,
 		.runtime = complete.walk_order == PINION_SCAN_WALK_ANY ? runtime : NULL,
 		.open_max = directories_max,
+		.filter = filter,
 	};
 	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));

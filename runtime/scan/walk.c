@@ -26,6 +26,14 @@
 
 /* ---- the root ---- */
 
+static int visit(const struct pin_walk *walk, const struct pin_walk_path *path,
+	enum pinion_walk_kind kind, int error, uint32_t mode)
+{
+	struct pin_walk_sight sight = {.kind = kind, .mode = mode, .error = error};
+
+	return pin_walk_visit(walk, path, &sight);
+}
+
 /*
  * Reads the ignore files above the root, and visits those that failed; they
  * have absolute paths.
@@ -47,9 +55,7 @@ static int read_above(struct pin_walk *walk, const char *root, uid_t owner)
 			}
 			rc = pin_walk_path_set(walk, &path, walk->ignore.root, path_bytes);
 			rc = rc == 0 ? pin_walk_path_add(walk, &path, name, strlen(name)) : rc;
-			rc = rc == 0
-				? pin_walk_visit(walk, &path, PINION_WALK_ERROR, errors.of[i], 0)
-				: rc;
+			rc = rc == 0 ? visit(walk, &path, PINION_WALK_ERROR, errors.of[i], 0) : rc;
 		}
 	}
 	pin_walk_path_free(walk, &path);
@@ -72,13 +78,13 @@ static int start(struct pin_walk *walk, const struct pin_walk_path *root,
 		close(fd);
 	}
 	if (error != 0) {
-		return pin_walk_visit(walk, root, PINION_WALK_ERROR, error, 0);
+		return visit(walk, root, PINION_WALK_ERROR, error, 0);
 	}
 	if (S_ISREG(status.st_mode)) {
-		return pin_walk_visit(walk, root, PINION_WALK_FILE, 0, 0);
+		return visit(walk, root, PINION_WALK_FILE, 0, 0);
 	}
 	if (!S_ISDIR(status.st_mode)) {
-		return pin_walk_visit(
+		return visit(
 			walk, root, PINION_WALK_SPECIAL, 0, (uint32_t)(status.st_mode & S_IFMT));
 	}
 	if (walk->has_ignores) {
@@ -197,19 +203,23 @@ static int accept_config(struct pinion_walk_config *out, const struct pinion_wal
 		return -EINVAL;
 	}
 	rc = pin_sized_take(out, sizeof(*out), config, config->size);
-	return rc == 0 && out->skip_ignored > 1 ? -EINVAL : rc;
+	return rc == 0 && (out->skip_ignored > 1 || out->follow_links > 1 || out->reserved != 0)
+		? -EINVAL
+		: rc;
 }
 
 int pin_walk(const struct pin_walk_means *means, const char *root,
-	const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
+	const struct pinion_walk_config *config, pinion_walk_fn visit_entry, void *arg)
 {
 	struct pin_walk walk = {
 		.host = means->host,
 		.is_cancelled = means->is_cancelled,
-		.visit = visit,
+		.visit = visit_entry,
 		.arg = arg,
 		.root_fd = -1,
 		.has_ignores = config->skip_ignored != 0,
+		.follows = config->follow_links != 0,
+		.filter = means->filter,
 	};
 	int saved_errno = errno;
 	int rc = walk_root(&walk, means, root);
@@ -218,24 +228,28 @@ int pin_walk(const struct pin_walk_means *means, const char *root,
 	return rc;
 }
 
-int pinion_walk_with(
-	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
+int pinion_walk_with(const char *root, const struct pinion_walk_config *config,
+	pinion_walk_fn visit_entry, void *arg)
 {
 	struct pinion_walk_config complete;
 	struct pin_walk_means means = {.host = &pin_host_linux};
 	int rc = accept_config(&complete, config);
 
-	if (rc != 0) {
-		return rc;
+	if (rc == 0 && complete.runtime != NULL && pin_worker_of_thread() != NULL) {
+		rc = -EDEADLK;
 	}
-	means.runtime = complete.runtime;
-	if (complete.runtime != NULL && pin_worker_of_thread() != NULL) {
-		return -EDEADLK;
+	if (rc == 0) {
+		rc = pin_walk_filter_create(means.host, complete.filter, &means.filter);
 	}
-	return pin_walk(&means, root, &complete, visit, arg);
+	if (rc == 0) {
+		means.runtime = complete.runtime;
+		rc = pin_walk(&means, root, &complete, visit_entry, arg);
+	}
+	pin_walk_filter_destroy(means.filter);
+	return rc;
 }
 
-int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)
+int pinion_walk(const char *root, pinion_walk_fn visit_entry, void *arg)
 {
-	return pinion_walk_with(root, NULL, visit, arg);
+	return pinion_walk_with(root, NULL, visit_entry, arg);
 }

@@ -26,7 +26,7 @@ static int visit_block(struct pin_walk_tasks *tasks, struct pin_walk_block *bloc
 			(const void *)((const char *)block->bytes + position);
 
 		position += pin_round_up(sizeof(*record) + record->name_bytes, sizeof(uint64_t));
-		if (record->kind == PIN_WALK_DIRECTORY) {
+		if (record->sight.kind == PIN_WALK_DIRECTORY) {
 			pin_directory_release(walk, directory);
 			memcpy(&directory, record->name, sizeof(directory));
 			rc = rc == 0 && pin_walk_is_cancelled(walk) ? -ECANCELED : rc;
@@ -39,8 +39,7 @@ static int visit_block(struct pin_walk_tasks *tasks, struct pin_walk_block *bloc
 				walk, &tasks->path, (const char *)record->name, record->name_bytes);
 		}
 		if (rc == 0) {
-			rc = pin_walk_visit(walk, &tasks->path, (enum pinion_walk_kind)record->kind,
-				record->error, record->mode);
+			rc = pin_walk_visit(walk, &tasks->path, &record->sight);
 			pin_walk_path_cut(&tasks->path, path_bytes);
 		}
 	}

@@ -33,111 +33,6 @@ struct list_entry {
 	char name[];
 };
 
-/* ---- visits ---- */
-
-int pin_walk_visit(const struct pin_walk *walk, const struct pin_walk_path *path,
-	enum pinion_walk_kind kind, int error, uint32_t mode)
-{
-	bool is_below = walk->root_fd >= 0 && path->length > walk->root_bytes;
-	struct pinion_walk_entry entry = {
-		.path = path->bytes,
-		.path_bytes = path->length,
-		.kind = kind,
-		.error = error,
-		.mode = mode,
-		.root_fd = is_below ? walk->root_fd : -1,
-		.beneath = is_below ? path->bytes + walk->names_start : NULL,
-	};
-
-	PIN_DCHECK(path->bytes[path->length] == '\0');
-	PIN_DCHECK(!is_below || walk->names_start < path->length);
-	PIN_DCHECK(kind == PINION_WALK_ERROR ? error < 0 : error == 0 || error == -ELOOP);
-	return walk->visit(walk->arg, &entry);
-}
-
-/* An entry of the directory being listed; no name: itself. */
-struct found {
-	const char *name;
-	size_t name_bytes;
-	enum pinion_walk_kind kind;
-	int error;
-	uint32_t mode;
-};
-
-static int visit_now(struct pin_walker *walker, const struct found *found)
-{
-	size_t length = walker->path.length;
-	int rc = found->name_bytes == 0
-		? 0
-		: pin_walk_path_add(walker->walk, &walker->path, found->name, found->name_bytes);
-
-	if (rc == 0) {
-		rc = pin_walk_visit(
-			walker->walk, &walker->path, found->kind, found->error, found->mode);
-	}
-	pin_walk_path_cut(&walker->path, length);
-	return rc;
-}
-
-/* ---- blocks ---- */
-
-static void put_record(struct pin_walk_block *block, const struct pin_walk_record *record,
-	const void *name, size_t name_bytes)
-{
-	char *end = (char *)block->bytes + block->used_bytes;
-	size_t bytes = pin_round_up(sizeof(*record) + name_bytes, sizeof(uint64_t));
-
-	PIN_CHECK(bytes <= block->capacity_bytes - block->used_bytes);
-	memcpy(end, record, sizeof(*record));
-	memcpy(end + sizeof(*record), name, name_bytes);
-	block->used_bytes += (uint32_t)bytes;
-}
-
-/* There is room; the block becomes a user of the directory. */
-static void put_found(
-	struct pin_walker *walker, struct pin_directory *directory, const struct found *found)
-{
-	struct pin_walk_block *block = walker->block;
-	struct pin_walk_record record = {
-		.kind = found->kind,
-		.mode = found->mode,
-		.error = found->error,
-		.name_bytes = (uint32_t)found->name_bytes,
-	};
-
-	PIN_CHECK(pin_walker_has_room(walker, found->name_bytes));
-	if (block->directory != directory) {
-		struct pin_walk_record of = {
-			.kind = PIN_WALK_DIRECTORY,
-			.name_bytes = sizeof(directory),
-		};
-
-		pin_fetch_add_relaxed_u32(&directory->users, 1);
-		put_record(block, &of, &directory, sizeof(directory));
-		block->directory = directory;
-	}
-	put_record(block, &record, found->name, found->name_bytes);
-}
-
-static int visit_found(struct pin_walker *walker, const struct found *found)
-{
-	if (walker->fills_blocks) {
-		put_found(walker, walker->directory, found);
-		return 0;
-	}
-	return visit_now(walker, found);
-}
-static int visit_error(struct pin_walker *walker, const char *name, int error)
-{
-	return visit_found(walker,
-		&(struct found){
-			.name = name,
-			.name_bytes = name == NULL ? 0 : strlen(name),
-			.kind = PINION_WALK_ERROR,
-			.error = error,
-		});
-}
-
 /* ---- entries ---- */
 
 /* 0: the list does not have it. */
@@ -178,7 +73,7 @@ static int examine(int directory_fd, const struct list_entry *entry, mode_t *out
  * Only a loop is reported to the visitor. It is looked for below the root;
  * where the path is too long for that, in the directory that the link is in.
  */
-static int check_loop(struct pin_walker *walker, struct found *found)
+static int check_loop(struct pin_walker *walker, struct pin_walk_found *found)
 {
 	const struct pin_walk *walk = walker->walk;
 	size_t length = walker->path.length;
@@ -193,13 +88,14 @@ static int check_loop(struct pin_walker *walker, struct found *found)
 	beneath = walker->path.bytes + walk->names_start;
 	is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
 					     : pin_beneath_loops(walker->listing->fd, found->name);
-	found->error = is_loop ? -ELOOP : 0;
+	found->sight.error = is_loop ? -ELOOP : 0;
 	pin_walk_path_cut(&walker->path, length);
 	return 0;
 }
 
 /* Whether ignore files hide it; -ENOMEM. */
-static int check_ignored(struct pin_walker *walker, const struct found *found, bool *out_is_hidden)
+static int check_ignored(
+	struct pin_walker *walker, const struct pin_walk_found *found, bool *out_is_hidden)
 {
 	const struct pin_ignore_level *level = walker->listing->directory->ignore;
 	size_t length = walker->match.length;
@@ -210,7 +106,7 @@ static int check_ignored(struct pin_walker *walker, const struct found *found, b
 	}
 	memcpy(walker->match.bytes + length, found->name, found->name_bytes + 1);
 	*out_is_hidden = pin_ignore_hides(level, walker->match.bytes, length + found->name_bytes,
-		found->name_bytes, S_ISDIR(found->mode));
+		found->name_bytes, S_ISDIR(found->sight.mode));
 	return 0;
 }
 
@@ -218,7 +114,7 @@ static int check_ignored(struct pin_walker *walker, const struct found *found, b
  * To the front of the list, over entries that are no longer needed: each had
  * more bytes than its name.
  */
-static void keep_name(struct pin_listing *listing, const struct found *found)
+static void keep_name(struct pin_listing *listing, const struct pin_walk_found *found)
 {
 	char *names = (char *)listing->list;
 
@@ -238,41 +134,111 @@ static enum pinion_walk_kind kind_of(mode_t mode)
 }
 
 /*
+ * What a link leads to, where links are followed; a link that leads nowhere
+ * stays one.
+ */
+static void follow(struct pin_walker *walker, struct pin_walk_found *found)
+{
+	struct stat status;
+
+	if (fstatat(walker->listing->fd, found->name, &status, AT_NO_AUTOMOUNT) == 0) {
+		found->sight.kind = kind_of(status.st_mode);
+		found->sight.mode = status.st_mode & S_IFMT;
+	} else {
+		found->sight.error = errno == ELOOP ? -ELOOP : 0;
+	}
+}
+
+/* By its name, and, of a regular file, by its status where that is asked. */
+static int check_filter(
+	struct pin_walker *walker, struct pin_walk_found *found, uint32_t *out_reason)
+{
+	struct pin_walk_filter *filter = walker->walk->filter;
+	size_t length = walker->path.length;
+	struct pin_ignore_path path = {
+		.name_bytes = found->name_bytes,
+		.is_directory = S_ISDIR(found->sight.mode),
+	};
+	struct stat status;
+	int rc = pin_walk_path_add(walker->walk, &walker->path, found->name, found->name_bytes);
+
+	if (rc != 0) {
+		return rc;
+	}
+	path.bytes = walker->path.bytes + walker->walk->names_start;
+	path.path_bytes = walker->path.length - walker->walk->names_start;
+	*out_reason = pin_walk_filter_path(filter, &path);
+	pin_walk_path_cut(&walker->path, length);
+	if (*out_reason != PIN_WALK_KEPT || !filter->examines || !S_ISREG(found->sight.mode)) {
+		return 0;
+	}
+	if (fstatat(walker->listing->fd, found->name, &status,
+		    AT_NO_AUTOMOUNT | (walker->walk->follows ? 0 : AT_SYMLINK_NOFOLLOW)) != 0) {
+		found->sight = (struct pin_walk_sight){.kind = PINION_WALK_ERROR, .error = -errno};
+	} else if (S_ISREG(status.st_mode)) {
+		*out_reason = pin_walk_filter_status(filter, &status);
+	}
+	return 0;
+}
+
+/* Whether it is left out, and why; -ENOMEM. */
+static int check_left_out(
+	struct pin_walker *walker, struct pin_walk_found *found, uint32_t *out_reason)
+{
+	bool is_hidden = false;
+	int rc = 0;
+
+	*out_reason = PIN_WALK_KEPT;
+	if (walker->walk->has_ignores) {
+		rc = check_ignored(walker, found, &is_hidden);
+	}
+	if (is_hidden) {
+		*out_reason = PINION_WALK_BY_IGNORE_FILE;
+	} else if (rc == 0 && walker->walk->filter != NULL) {
+		rc = check_filter(walker, found, out_reason);
+	}
+	return rc;
+}
+
+/*
  * One entry of a directory: subdirectories are put aside for later, all else is
  * visited now.
  */
 static int list_one(struct pin_walker *walker, const struct list_entry *entry)
 {
-	struct found found = {.name = entry->name, .name_bytes = strlen(entry->name)};
-	bool is_hidden = false;
+	struct pin_walk_found found = {.name = entry->name, .name_bytes = strlen(entry->name)};
+	struct pin_walk_sight *sight = &found.sight;
+	uint32_t reason;
 	mode_t mode;
 	int error = examine(walker->listing->fd, entry, &mode);
-	int rc = 0;
+	int rc;
 
 	if (error != 0) {
-		return visit_error(walker, entry->name, error);
+		return pin_walker_visit_error(walker, entry->name, error);
 	}
-	found.mode = (uint32_t)(mode & S_IFMT);
-	if (walker->walk->has_ignores) {
-		/* Visited as an error when the directory was entered. */
-		if (pin_ignore_has_failed(&walker->listing->errors, entry->name)) {
-			return 0;
-		}
-		rc = check_ignored(walker, &found, &is_hidden);
+	/* Visited as an error when the directory was entered. */
+	if (walker->walk->has_ignores &&
+		pin_ignore_has_failed(&walker->listing->errors, entry->name)) {
+		return 0;
 	}
-	if (is_hidden) {
-		found.kind = PINION_WALK_IGNORED;
-	} else if (S_ISDIR(mode)) {
+	*sight = (struct pin_walk_sight){.kind = kind_of(mode), .mode = mode & S_IFMT};
+	if (walker->walk->follows && S_ISLNK(mode)) {
+		follow(walker, &found);
+	}
+	rc = check_left_out(walker, &found, &reason);
+	if (rc == 0 && reason != PIN_WALK_KEPT) {
+		sight->kind = PINION_WALK_IGNORED;
+		sight->reason = reason;
+	} else if (rc == 0 && S_ISDIR(sight->mode)) {
 		keep_name(walker->listing, &found);
-		return rc;
-	} else {
-		found.kind = kind_of(mode);
-		found.mode = found.kind == PINION_WALK_SPECIAL ? found.mode : 0;
-		if (rc == 0 && found.kind == PINION_WALK_SYMLINK) {
-			rc = check_loop(walker, &found);
-		}
+		return 0;
+	} else if (rc == 0 && sight->kind == PINION_WALK_SYMLINK && !walker->walk->follows) {
+		rc = check_loop(walker, &found);
 	}
-	return rc == 0 ? visit_found(walker, &found) : rc;
+	if (sight->kind == PINION_WALK_FILE || sight->kind == PINION_WALK_SYMLINK) {
+		sight->mode = 0;
+	}
+	return rc == 0 ? pin_walker_visit(walker, &found) : rc;
 }
 
 static bool is_dot(const char *name)
@@ -299,7 +265,7 @@ static enum pin_listing_state read_part(struct pin_walker *walker)
 	bytes = syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
 	/* Entries listed so far count; the rest is one failure. */
 	if (bytes <= 0) {
-		return end(walker, bytes == 0 ? 0 : visit_error(walker, NULL, -errno));
+		return end(walker, bytes == 0 ? 0 : pin_walker_visit_error(walker, NULL, -errno));
 	}
 	PIN_CHECK(bytes <= (long)PIN_WALK_LIST_BYTES);
 	listing->position = 0;
@@ -349,7 +315,7 @@ static int visit_ignore_errors(struct pin_walker *walker)
 
 	for (size_t i = 0; rc == 0 && i < PIN_IGNORE_FILES; i++) {
 		if (errors->of[i] != 0) {
-			rc = visit_error(walker, pin_ignore_names[i], errors->of[i]);
+			rc = pin_walker_visit_error(walker, pin_ignore_names[i], errors->of[i]);
 		}
 	}
 	return rc;
@@ -414,6 +380,9 @@ static int open_directory(const struct pin_walker *walker, const struct pin_dire
 
 	if (directory->depth > 0) {
 		PIN_CHECK(walker->path.length > walk->names_start);
+		if (walk->follows) {
+			return pin_open_long(walker->path.bytes, flags);
+		}
 		return pin_beneath_open(
 			walk->root_fd, walker->path.bytes + walk->names_start, flags);
 	}
@@ -426,7 +395,7 @@ static int open_directory(const struct pin_walker *walker, const struct pin_dire
  * Notes the identity of an open directory. -ELOOP when it is one of those above
  * it, which bind mounts and broken file systems can do.
  */
-static int identify(struct pin_directory *directory, int fd)
+static int identify(struct pin_walk *walk, struct pin_directory *directory, int fd)
 {
 	struct stat status;
 
@@ -435,6 +404,9 @@ static int identify(struct pin_directory *directory, int fd)
 	}
 	directory->device = status.st_dev;
 	directory->inode = status.st_ino;
+	if (directory->depth == 0) {
+		walk->root_device = status.st_dev;
+	}
 	for (const struct pin_directory *above = directory->parent; above != NULL;
 		above = above->parent) {
 		if (above->inode == status.st_ino && above->device == status.st_dev) {
@@ -483,8 +455,30 @@ static enum pin_listing_state refuse(struct pin_walker *walker, int error)
 	if (is_wanting && walker->is_patient) {
 		return PIN_LISTING_WANTING;
 	}
-	walker->rc = error == -ENOMEM ? error : visit_error(walker, NULL, error);
+	walker->rc = error == -ENOMEM ? error : pin_walker_visit_error(walker, NULL, error);
 	pin_directory_release(walker->walk, walker->directory);
+	return walker->rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
+}
+
+static bool is_elsewhere(const struct pin_walk *walk, const struct pin_directory *directory)
+{
+	return walk->filter != NULL && walk->filter->config.one_file_system != 0 &&
+		directory->device != walk->root_device;
+}
+
+/* The open directory is on another file system than the root. */
+static enum pin_listing_state leave_out(struct pin_walker *walker)
+{
+	walker->rc = pin_walker_visit(walker,
+		&(struct pin_walk_found){
+			.sight =
+				{
+					.kind = PINION_WALK_IGNORED,
+					.mode = S_IFDIR,
+					.reason = PINION_WALK_BY_FILE_SYSTEM,
+				},
+		});
+	pin_walker_close(walker);
 	return walker->rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
 }
 
@@ -505,7 +499,7 @@ enum pin_listing_state pin_walker_open(struct pin_walker *walker, struct pin_dir
 	if (fd < 0) {
 		return refuse(walker, fd);
 	}
-	error = identify(directory, fd);
+	error = identify(walker->walk, directory, fd);
 	if (error == 0) {
 		walker->listing = listing_create(walker, directory, fd);
 		error = walker->listing == NULL ? -ENOMEM : 0;
@@ -513,6 +507,9 @@ enum pin_listing_state pin_walker_open(struct pin_walker *walker, struct pin_dir
 	if (error != 0) {
 		close_directory(walk, fd);
 		return refuse(walker, error);
+	}
+	if (is_elsewhere(walk, directory)) {
+		return leave_out(walker);
 	}
 	walker->rc = walk->has_ignores ? read_ignore_files(walker) : 0;
 	return walker->rc == 0 ? PIN_LISTING_READ : PIN_LISTING_ENDED;

@@ -43,10 +43,16 @@ struct pin_walk_block {
 	uint64_t bytes[];
 };
 
-struct pin_walk_record {
-	uint32_t kind; /* enum pinion_walk_kind, or PIN_WALK_DIRECTORY */
+/* An entry as it is visited, besides its path. */
+struct pin_walk_sight {
+	uint32_t kind; /* enum pinion_walk_kind */
 	uint32_t mode;
+	uint32_t reason; /* enum pinion_walk_reason */
 	int32_t error;
+};
+
+struct pin_walk_record {
+	struct pin_walk_sight sight; /* its kind may be PIN_WALK_DIRECTORY */
 	uint32_t name_bytes;
 	uint64_t name[]; /* of PIN_WALK_DIRECTORY: a node, of which the block is a user */
 };
@@ -130,8 +136,21 @@ void pin_walker_close(struct pin_walker *walker);
 
 void pin_walker_fini(struct pin_walker *walker);
 
+/* An entry of the directory being listed; no name: itself. */
+struct pin_walk_found {
+	const char *name;
+	size_t name_bytes;
+	struct pin_walk_sight sight;
+};
+
+/* Visits it, or puts it into the block, where there is room. */
+int pin_walker_visit(struct pin_walker *walker, const struct pin_walk_found *found);
+
+/* `name` NULL: an error of the directory itself. */
+int pin_walker_visit_error(struct pin_walker *walker, const char *name, int error);
+
 /* Visits one path. */
 int pin_walk_visit(const struct pin_walk *walk, const struct pin_walk_path *path,
-	enum pinion_walk_kind kind, int error, uint32_t mode);
+	const struct pin_walk_sight *sight);
 
 #endif

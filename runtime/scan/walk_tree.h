@@ -41,6 +41,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/host/host.h"
 #include "runtime/scan/ignore.h"
+#include "runtime/scan/walk_filter.h"
 
 #include <pinion/walk.h>
 #include <stdbool.h>
@@ -83,7 +84,10 @@ struct pin_walk {
 	size_t root_bytes;  /* of the root as given */
 	size_t names_start; /* in a path, of the part below the root */
 	bool has_ignores;
+	bool follows; /* links; then paths are opened as they are */
 	struct pin_ignore ignore;
+	struct pin_walk_filter *filter; /* NULL: nothing is left out by it */
+	dev_t root_device;
 	/* Directories with names that wait, the deepest first; these names */
 	struct pin_directory *top;
 	size_t waiting_count;
@@ -126,6 +130,7 @@ struct pin_walk_means {
 	const struct pin_host *host;
 	/* When it is not 0 the walk ends with -ECANCELED; NULL: never. */
 	const struct pin_atomic_u32 *is_cancelled;
+	struct pin_walk_filter *filter; /* NULL: none */
 	/* Whose tasks help; NULL: the caller's thread walks alone. */
 	struct pinion_runtime *runtime;
 	uint32_t open_max; /* directories open at once by these; 0: a few */

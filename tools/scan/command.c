@@ -35,6 +35,17 @@ enum scan_option {
 	OPTION_FILES_FROM,
 	OPTION_NULL,
 	OPTION_GITIGNORE,
+	OPTION_FOLLOW,
+	OPTION_NO_FOLLOW,
+	OPTION_ONE_FILE_SYSTEM,
+	OPTION_NO_HIDDEN,
+	OPTION_EXCLUDE,
+	OPTION_INCLUDE,
+	OPTION_MIN_SIZE,
+	OPTION_MAX_SIZE,
+	OPTION_NEWER,
+	OPTION_OLDER,
+	OPTION_HARD_LINKS,
 	OPTION_WORKERS,
 	OPTION_WINDOW,
 	OPTION_FILE_TIMEOUT,
@@ -87,6 +98,17 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 		"One path a line. They come after PATHs. May be given several times."},
 	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
+	[OPTION_FOLLOW] = {SCANNING_SPEC_FOLLOW},
+	[OPTION_NO_FOLLOW] = {SCANNING_SPEC_NO_FOLLOW},
+	[OPTION_ONE_FILE_SYSTEM] = {CHOOSING_SPEC_ONE_FILE_SYSTEM},
+	[OPTION_NO_HIDDEN] = {CHOOSING_SPEC_NO_HIDDEN},
+	[OPTION_EXCLUDE] = {CHOOSING_SPEC_EXCLUDE},
+	[OPTION_INCLUDE] = {CHOOSING_SPEC_INCLUDE},
+	[OPTION_MIN_SIZE] = {CHOOSING_SPEC_MIN_SIZE},
+	[OPTION_MAX_SIZE] = {CHOOSING_SPEC_MAX_SIZE},
+	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
+	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
+	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
 	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
@@ -187,6 +209,20 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_GITIGNORE:
 		options->scanning.scan.skip_ignored = 1;
 		return true;
+	case OPTION_FOLLOW:
+	case OPTION_NO_FOLLOW:
+		options->scanning.scan.follow_links = option == OPTION_FOLLOW ? 1 : 0;
+		return true;
+	case OPTION_ONE_FILE_SYSTEM:
+	case OPTION_NO_HIDDEN:
+	case OPTION_EXCLUDE:
+	case OPTION_INCLUDE:
+	case OPTION_MIN_SIZE:
+	case OPTION_MAX_SIZE:
+	case OPTION_NEWER:
+	case OPTION_OLDER:
+	case OPTION_HARD_LINKS:
+		return scanning_parse_choosing(&options->scanning, scan_specs[option].name, value);
 	case OPTION_WORKERS:
 		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_WINDOW:

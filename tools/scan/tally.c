@@ -36,6 +36,16 @@ static enum tally_skip kind_of(uint32_t mode)
 	}
 }
 
+static const char *const reason_names[PINION_WALK_REASONS] = {
+	[PINION_WALK_BY_IGNORE_FILE] = "ignored",
+	[PINION_WALK_BY_NAME] = "hidden",
+	[PINION_WALK_BY_PATTERN] = "excluded",
+	[PINION_WALK_BY_FILE_SYSTEM] = "other_file_system",
+	[PINION_WALK_BY_SIZE] = "size",
+	[PINION_WALK_BY_TIME] = "time",
+	[PINION_WALK_BY_LINK] = "hard_link",
+};
+
 void tally_add(struct tally *tally, const struct pinion_scan_file *file,
 	enum pinion_scan_outcome outcome, int error)
 {
@@ -49,7 +59,7 @@ void tally_add(struct tally *tally, const struct pinion_scan_file *file,
 		tally->cancelled++;
 		return;
 	case PINION_SCAN_IGNORED:
-		tally->ignored++;
+		tally->left_out[file->reason < PINION_WALK_REASONS ? file->reason : 0]++;
 		return;
 	case PINION_SCAN_SKIPPED:
 		tally->skipped[error == 0 ? TALLY_SYMLINK : kind_of(file->mode)]++;
@@ -64,7 +74,9 @@ void tally_sum(struct tally *sum, const struct tally *part)
 {
 	sum->scanned += part->scanned;
 	sum->cancelled += part->cancelled;
-	sum->ignored += part->ignored;
+	for (size_t i = 0; i < PINION_WALK_REASONS; i++) {
+		sum->left_out[i] += part->left_out[i];
+	}
 	for (size_t i = 0; i < TALLY_SKIP_COUNT; i++) {
 		sum->skipped[i] += part->skipped[i];
 	}
@@ -85,7 +97,9 @@ static void append_skipped(struct output_text *out, const struct tally *tally)
 	for (size_t i = 0; i < TALLY_SKIP_COUNT; i++) {
 		append_count(out, skip_names[i], tally->skipped[i]);
 	}
-	append_count(out, "ignored", tally->ignored);
+	for (size_t i = 0; i < PINION_WALK_REASONS; i++) {
+		append_count(out, reason_names[i], tally->left_out[i]);
+	}
 	append_count(out, "cancelled", tally->cancelled);
 	output_text_string(out, "}");
 }

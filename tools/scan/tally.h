@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Paths counted by what became of them, so that each one seen is in one count:
- * scanned, skipped for a reason, failed with an errno, ignored or cancelled.
+ * scanned, skipped for a reason, failed with an errno, or cancelled.
  */
 #ifndef PINION_TOOLS_SCAN_TALLY_H
 #define PINION_TOOLS_SCAN_TALLY_H
@@ -26,7 +26,7 @@ enum { TALLY_ERRNO_COUNT = 134 }; /* Linux's, and 0 for others */
 struct tally {
 	uint64_t scanned;
 	uint64_t cancelled;
-	uint64_t ignored;
+	uint64_t left_out[PINION_WALK_REASONS];
 	uint64_t skipped[TALLY_SKIP_COUNT];
 	uint64_t failed[TALLY_ERRNO_COUNT];
 };

@@ -33,6 +33,17 @@ enum sum_option {
 	OPTION_WARN,
 	OPTION_AUDIT,
 	OPTION_GITIGNORE,
+	OPTION_FOLLOW,
+	OPTION_NO_FOLLOW,
+	OPTION_ONE_FILE_SYSTEM,
+	OPTION_NO_HIDDEN,
+	OPTION_EXCLUDE,
+	OPTION_INCLUDE,
+	OPTION_MIN_SIZE,
+	OPTION_MAX_SIZE,
+	OPTION_NEWER,
+	OPTION_OLDER,
+	OPTION_HARD_LINKS,
 	OPTION_WORKERS,
 	OPTION_DIRECT,
 	OPTION_IO,
@@ -75,6 +86,17 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 		"As PATH: NEW, exit status 1. May be given several times. The lists themselves "
 		"are left out, and with --gitignore what that hides."},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
+	[OPTION_FOLLOW] = {SCANNING_SPEC_FOLLOW},
+	[OPTION_NO_FOLLOW] = {SCANNING_SPEC_NO_FOLLOW},
+	[OPTION_ONE_FILE_SYSTEM] = {CHOOSING_SPEC_ONE_FILE_SYSTEM},
+	[OPTION_NO_HIDDEN] = {CHOOSING_SPEC_NO_HIDDEN},
+	[OPTION_EXCLUDE] = {CHOOSING_SPEC_EXCLUDE},
+	[OPTION_INCLUDE] = {CHOOSING_SPEC_INCLUDE},
+	[OPTION_MIN_SIZE] = {CHOOSING_SPEC_MIN_SIZE},
+	[OPTION_MAX_SIZE] = {CHOOSING_SPEC_MAX_SIZE},
+	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
+	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
+	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
@@ -160,6 +182,20 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_GITIGNORE:
 		options->scanning.scan.skip_ignored = 1;
 		return true;
+	case OPTION_FOLLOW:
+	case OPTION_NO_FOLLOW:
+		options->scanning.scan.follow_links = option == OPTION_FOLLOW ? 1 : 0;
+		return true;
+	case OPTION_ONE_FILE_SYSTEM:
+	case OPTION_NO_HIDDEN:
+	case OPTION_EXCLUDE:
+	case OPTION_INCLUDE:
+	case OPTION_MIN_SIZE:
+	case OPTION_MAX_SIZE:
+	case OPTION_NEWER:
+	case OPTION_OLDER:
+	case OPTION_HARD_LINKS:
+		return scanning_parse_choosing(&options->scanning, sum_specs[option].name, value);
 	case OPTION_WORKERS:
 		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_DIRECT:
@@ -207,6 +243,12 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 	if (options->scanning.scan.skip_ignored != 0 && !options->recurse &&
 		options->audited_count == 0) {
 		report_line("--gitignore is about the directories of -r and --audit");
+		return false;
+	}
+	if ((options->scanning.scan.filter != NULL || options->scanning.scan.follow_links != 0) &&
+		!options->recurse) {
+		report_line(
+			"-L, -x, --exclude and others like them are about the directories of -r");
 		return false;
 	}
 	if (!options->is_check &&

@@ -35,6 +35,20 @@ int pin_walk(const struct pin_walk_means *means, const char *path,
 	return 0;
 }
 
+int pin_walk_filter_create(const struct pin_host *host, const struct pinion_walk_filter *given,
+	struct pin_walk_filter **out_filter)
+{
+	(void)host;
+	MODEL_CHECK(given == NULL);
+	*out_filter = NULL;
+	return 0;
+}
+
+void pin_walk_filter_destroy(struct pin_walk_filter *filter)
+{
+	MODEL_CHECK(filter == NULL);
+}
+
 static int ignore_window(
 	void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {

@@ -131,6 +131,7 @@ static int status_of(int fd, struct stat *out_status)
 #include "runtime/scan/walk_list.c"
 #include "runtime/scan/walk_path.c"
 #include "runtime/scan/walk_tree.c"
+#include "runtime/scan/walk_visit.c"
 
 /* ---- no ignore files ---- */
 
@@ -147,6 +148,20 @@ int pin_ignore_read(const struct pin_host *host, const struct pin_ignore_level *
 	(void)out_level;
 	(void)out_errors;
 	model_fail("ignore files are read");
+}
+
+uint32_t pin_walk_filter_path(
+	const struct pin_walk_filter *filter, const struct pin_ignore_path *path)
+{
+	(void)filter;
+	model_fail("%s is filtered", path->bytes);
+}
+
+uint32_t pin_walk_filter_status(struct pin_walk_filter *filter, const struct stat *status)
+{
+	(void)filter;
+	(void)status;
+	model_fail("a status is filtered");
 }
 
 void pin_ignore_level_free(const struct pin_host *host, struct pin_ignore_level *level)
