@@ -112,12 +112,16 @@ static bool print_database(const struct hyperscan_list *list, const char *name, 
 	return is_ok;
 }
 
-/* As a string of C; patterns are ASCII. */
+/* As a string of C; patterns are ASCII, perhaps with a carriage return. */
 static void print_string(const char *text)
 {
 	putchar('"');
 	for (; *text != '\0'; text++) {
-		printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+		if (*text == '\r') {
+			printf("\\r");
+		} else {
+			printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+		}
 	}
 	putchar('"');
 }
