@@ -50,6 +50,7 @@ void output_init(void)
 		}
 	}
 	sigaction(SIGPIPE, &action, NULL);
+	sigaction(SIGXFSZ, &action, NULL);
 	is_terminal = isatty(STDOUT_FILENO) == 1;
 }
 

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ignores SIGPIPE, so that a closed pipe shows up as a failed write. */
+/*
+ * Ignores SIGPIPE and SIGXFSZ, so that a closed pipe and a limit on the size of
+ * files show up as failed writes.
+ */
 void output_init(void);
 
 /* Output goes there from now on; before the first. `name` is for messages. */

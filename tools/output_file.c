@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,8 @@ static struct {
 	char *path;  /* of the file itself, past links */
 	char *draft; /* its name until it is whole */
 	char *folder;
-	bool has_name; /* that of the draft */
-	bool is_special;
+	bool has_name;	 /* that of the draft */
+	bool is_special; /* a device, a pipe, or a file that has no name left */
 } file = {.fd = -1};
 
 /* Where a link leads to: that is replaced, not the link. */
@@ -36,6 +37,8 @@ static char *resolve(const char *path)
 {
 	char *whole = realpath(path, NULL);
 
+	/* /dev/stdout may lead to a pipe, or to a file whose name is gone. */
+	file.is_special = whole == NULL && access(path, F_OK) == 0;
 	return whole != NULL ? whole : strdup(path);
 }
 
@@ -74,6 +77,17 @@ static int open_draft(void)
 	return fd;
 }
 
+/* The old file's owner may read the new one as before, if the kernel allows. */
+static void take_owner(int fd, const struct stat *status)
+{
+	bool is_taken = fchown(fd, status->st_uid, status->st_gid) == 0 ||
+		fchown(fd, (uid_t)-1, status->st_gid) == 0;
+
+	(void)is_taken;
+	/* Last: a change of the owner takes bits away. */
+	(void)fchmod(fd, status->st_mode & 07777);
+}
+
 /* Sets errno. */
 static int open_file(void)
 {
@@ -81,18 +95,25 @@ static int open_file(void)
 	bool exists = stat(file.path, &status) == 0;
 	int fd;
 
+	if (!exists && errno != ENOENT) {
+		return -1;
+	}
+	if (!exists && lstat(file.path, &status) == 0) {
+		errno = ENOLINK;
+		return -1;
+	}
+
 	if (exists && S_ISDIR(status.st_mode)) {
 		errno = EISDIR;
 		return -1;
 	}
-	if (exists && !S_ISREG(status.st_mode)) {
+	if (exists && (file.is_special || !S_ISREG(status.st_mode))) {
 		file.is_special = true;
 		return open(file.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	}
 	fd = open_draft();
 	if (fd >= 0 && exists) {
-		/* One whom it belongs to may read it as before. */
-		(void)fchmod(fd, status.st_mode & 07777);
+		take_owner(fd, &status);
 	}
 	return fd;
 }
@@ -106,6 +127,50 @@ static void forget(void)
 	file.fd = -1;
 }
 
+static const char *reason_of(int error)
+{
+	switch (error) {
+	case EISDIR:
+		return "is a directory";
+	case ENOLINK:
+		return "is a link that leads to no file";
+	default:
+		return report_reason(error);
+	}
+}
+
+/* Its folder, and the name in it that a new file would take. */
+static bool find_place(const char *path, struct stat *out_folder, char *out_name, size_t bytes)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+	bool is_found = folder != NULL && stat(folder, out_folder) == 0;
+
+	free(folder);
+	snprintf(out_name, bytes, "%s", slash == NULL ? path : slash + 1);
+	return is_found;
+}
+
+bool output_file_is(const char *path, const char *other)
+{
+	char names[2][NAME_MAX + 2];
+	struct stat status[2];
+	bool exists = stat(path, &status[0]) == 0;
+
+	if (exists != (stat(other, &status[1]) == 0)) {
+		return false;
+	}
+	if (!exists &&
+		(!find_place(path, &status[0], names[0], sizeof(names[0])) ||
+			!find_place(other, &status[1], names[1], sizeof(names[1])) ||
+			strcmp(names[0], names[1]) != 0)) {
+		return false;
+	}
+	/* /dev/null takes both. */
+	return status[0].st_dev == status[1].st_dev && status[0].st_ino == status[1].st_ino &&
+		!S_ISCHR(status[0].st_mode);
+}
+
 bool output_file_begin(const char *path)
 {
 	int error = ENOMEM;
@@ -115,7 +180,7 @@ bool output_file_begin(const char *path)
 		error = file.fd < 0 ? errno : 0;
 	}
 	if (error != 0) {
-		report_path(path, error == EISDIR ? "is a directory" : report_reason(error));
+		report_path(path, reason_of(error));
 		forget();
 		return false;
 	}

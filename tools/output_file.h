@@ -9,7 +9,10 @@
 
 #include <stdbool.h>
 
-/* From now on output goes there. False: reported. */
+/*
+ * From now on output goes there. The file that a link leads to is replaced, a
+ * link without a file is refused. False: reported.
+ */
 bool output_file_begin(const char *path);
 
 /*
@@ -18,5 +21,8 @@ bool output_file_begin(const char *path);
  * nothing. False: reported.
  */
 bool output_file_end(bool is_kept);
+
+/* Whether both paths lead to the same file, or would make the same. */
+bool output_file_is(const char *path, const char *other);
 
 #endif

@@ -105,8 +105,8 @@ make_lines() {
 		echo "// gitleaks:allow ${key}C"
 		echo "pinion:allow"
 		echo "${key}D pinion:alow"
-		printf '%s%4080s pinion:allow\n' "${key}E" ''
-		printf '%s%4090s pinion:allow\n' "${key}F" ''
+		printf '%s%4090spinion:allow\n' "${key}E" ''
+		printf '%s%4091spinion:allow\n' "${key}F" ''
 	} >file
 	local window
 	for window in 4K 1M; do
@@ -178,6 +178,8 @@ make_lines() {
 	[ ! -s out ]
 	scan -F -e z -l --format=json tree
 	complains 'leave --format out'
+	scan -F -e z -l -c tree
+	complains '-l shows files, -c'
 	# One is enough: the rest is not read.
 	yes a | head -c 64M >large
 	scan -F -e a -l --stats --workers=1 --window=1M large
@@ -233,6 +235,37 @@ make_lines() {
 	[ "$(ls)" = "$(printf '%s\n' err file link out report)" ]
 	scan -F -e a --output=/dev/stdout file
 	[ "$(cat out)" = 'file:1:1: e1: …' ]
+	scan -F -e a --output=- file
+	[ "$(cat out)" = 'file:1:1: e1: …' ]
+	[ ! -e ./- ]
+}
+
+@test "--output: no link without a file, no file of --trace, the owner of old" {
+	printf 'a' >file
+	ln -s nowhere dangling
+	ln -s loop loop
+	scan -F -e a --output=dangling file
+	complains 'dangling: is a link that leads to no file'
+	scan -F -e a --output=loop file
+	complains 'loop: symbolic link loop'
+	[ -L dangling ] && [ -L loop ]
+	mkdir folder && ln -s ../folder folder/here
+	printf old >report
+	ln -s report link
+	ln report hard
+	local pair
+	for pair in "new new" "new ./folder/../new" "folder/x folder/here/x" "report link" "hard link"; do
+		scan -F -e a --output="${pair% *}" --trace="${pair#* }" file
+		complains "--output and --trace would write the same file: ${pair% *}"
+	done
+	[ ! -e new ] && [ "$(cat report)" = old ]
+	[ "$(id -u)" = 0 ] || return 0
+	chown 12345:12346 report
+	chmod 640 report
+	scan -F -e a --output=report file
+	[ "$(stat -c %u:%g:%a report)" = 12345:12346:640 ]
+	[ "$(cat report hard)" = 'file:1:1: e1: …
+old' ]
 }
 
 @test "--output: a signal leaves the old file" {
@@ -250,6 +283,21 @@ make_lines() {
 	scan -F -e a --output=/dev/full file
 	expect 2
 	grep -q '^pinion scan: /dev/full: no space left' err
+}
+
+@test "--output: past ulimit -f a line says so, and the old file stays" {
+	seq -f 'a%05g' 100 >file
+	printf old >report
+	local where
+	for where in "--output=report" ""; do
+		(
+			ulimit -f 1
+			scan -F -e a $where file
+			expect 2
+			grep -q '^pinion scan: .*: too large for a file: .*ulimit -f' err
+		)
+		[ "$(cat report)" = old ]
+	done
 }
 
 @test "--stats=json: each path seen is counted once, by what became of it" {
@@ -354,6 +402,21 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	scan -F -e absent --format=csv ./a*
 	expect 0
 	[ "$(cat out)" = rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt ]
+}
+
+@test "csv: no field is a formula" {
+	needs rules
+	printf '=1+1' >'=cmd|,x'
+	printf '+1+1' >@x
+	local path expected
+	while read -r path expected; do
+		scan -e '.1.1' --redact=0 --format=csv -- "$path"
+		expect 1
+		[ "$(sed -E '1d; s/[0-9a-f]{32}/PRINT/' out)" = "$expected" ]
+	done <<-END
+		=cmd|,x e1,"'=cmd|,x",1,1,1,5,0,4,PRINT,'=1+1
+		@x e1,'@x,1,1,1,5,0,4,PRINT,'+1+1
+	END
 }
 
 @test "documents are whole when a signal ends the scan" {

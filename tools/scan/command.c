@@ -281,9 +281,22 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	return false;
 }
 
+/* The trace would take the place of the findings. */
+static bool check_files(const struct scan_options *options)
+{
+	const char *output = options->report.output_file;
+	const char *trace = options->scanning.trace_file;
+
+	if (output != NULL && trace != NULL && output_file_is(output, trace)) {
+		report_line("--output and --trace would write the same file: %s", output);
+		return false;
+	}
+	return true;
+}
+
 static bool check_options(struct scan_options *options)
 {
-	if (!report_options_check(&options->report)) {
+	if (!report_options_check(&options->report) || !check_files(options)) {
 		return false;
 	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {

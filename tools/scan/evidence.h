@@ -16,7 +16,7 @@
  * everything here depends on the bytes of the file alone.
  *
  * A finding is allowed by `pinion:allow` or `gitleaks:allow` on one of its
- * lines, at most EVIDENCE_REACH bytes away from it; findings_file.hold keeps
+ * lines, its colon at most EVIDENCE_REACH bytes away; findings_file.hold keeps
  * findings back until these bytes have been seen.
  *
  * Context: windows are gathered by any worker. All else is done by a worker

@@ -3,19 +3,26 @@
  * CSV: a record for each finding, on one line, after a line of names. Hidden
  * characters are escaped as in text.
  *
- * Source: RFC 4180, but for the ends of lines.
+ * Source: RFC 4180, but for the ends of lines; OWASP, "CSV Injection".
  */
 #include "tools/scan/report_format.h"
 
 #include <string.h>
 
-/* Quoted where it has to be. */
+/* A spreadsheet would compute it, whatever the quotes around it. */
+static bool is_formula(const char *bytes, size_t length)
+{
+	return length > 0 && memchr("=+-@\t\r", bytes[0], 6) != NULL;
+}
+
+/* Quoted where it has to be; a formula comes after an apostrophe. */
 static void append_field(struct output_text *out, const char *bytes, size_t length)
 {
 	bool is_quoted = length > 0 &&
 		(memchr(bytes, ',', length) != NULL || memchr(bytes, '"', length) != NULL);
 
 	output_text_string(out, is_quoted ? "\"" : "");
+	output_text_string(out, is_formula(bytes, length) ? "'" : "");
 	for (size_t i = 0; i < length; i++) {
 		output_text_append(out, bytes + i, 1);
 		if (bytes[i] == '"') {

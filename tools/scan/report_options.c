@@ -69,20 +69,24 @@ static bool parse_no_allow(struct report_options *options, const char *value)
 	return true;
 }
 
+static bool set_form(struct report_options *options, const struct report_format *format)
+{
+	options->has_both_forms |= options->has_own_form && options->format != format;
+	options->format = format;
+	options->has_own_form = true;
+	return true;
+}
+
 static bool parse_paths(struct report_options *options, const char *value)
 {
 	(void)value;
-	options->format = &report_paths;
-	options->has_own_form = true;
-	return true;
+	return set_form(options, &report_paths);
 }
 
 static bool parse_counts(struct report_options *options, const char *value)
 {
 	(void)value;
-	options->format = &report_counts;
-	options->has_own_form = true;
-	return true;
+	return set_form(options, &report_counts);
 }
 
 static bool parse_color(struct report_options *options, const char *value)
@@ -100,7 +104,7 @@ static bool parse_color(struct report_options *options, const char *value)
 
 static bool parse_output(struct report_options *options, const char *value)
 {
-	options->output_file = value;
+	options->output_file = strcmp(value, "-") == 0 ? NULL : value;
 	return true;
 }
 
@@ -146,6 +150,10 @@ bool report_options_check(struct report_options *options)
 {
 	if (options->has_format && options->has_own_form) {
 		report_line("-l and --count have a form of their own: leave --format out");
+		return false;
+	}
+	if (options->has_both_forms) {
+		report_line("-l shows files, -c their findings' numbers: leave one out");
 		return false;
 	}
 	options->style.has_colors = options->format == &report_text && has_colors(options);

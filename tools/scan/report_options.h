@@ -14,9 +14,10 @@ struct report_options {
 	struct report_style style;
 	struct baseline baseline;
 	bool has_baseline;
-	bool heeds_nothing;	 /* --no-allow: no word allows a finding */
-	bool has_format;	 /* --format */
-	bool has_own_form;	 /* -l, --count */
+	bool heeds_nothing; /* --no-allow: no word allows a finding */
+	bool has_format;    /* --format */
+	bool has_own_form;  /* -l, --count */
+	bool has_both_forms;
 	const char *output_file; /* NULL: standard output */
 	int color;		 /* an enum of report_options.c */
 };
@@ -45,7 +46,8 @@ struct report_options {
 		"auto: on a terminal, unless NO_COLOR is set or TERM is dumb."
 #define REPORT_SPEC_OUTPUT \
 	0, "output", "FILE", "write FILE, when all is found, in place of standard output", \
-		"An older FILE stays as it is until then, and where the scan is stopped."
+		"An older FILE stays as it is until then, and where the scan is stopped. -: " \
+		"standard output."
 
 /* All defaults. */
 void report_options_init(struct report_options *out_options);
