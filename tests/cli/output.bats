@@ -146,10 +146,57 @@ make_lines() {
 	: >empty
 	scan --baseline=empty file
 	[ "$(wc -l <out)" = 3 ]
+	sed -E 's/("fingerprint":")([^"]*)/\1\U\2/; 1s/^/\xef\xbb\xbf/' base >upper
+	grep -q '"fingerprint":"[0-9A-F]*"' upper
+	scan --baseline=upper file other
+	expect 0
 	scan --baseline=file file
-	complains 'file: is no baseline'
+	complains 'file: is no baseline: no object at byte 0'
 	scan --baseline=absent file
 	complains 'absent: no such file'
+}
+
+@test "what is no baseline is refused, in little time" {
+	printf a >file
+	local text reason
+	while IFS='|' read -r text reason; do
+		printf "$text" >base
+		scan -F -e a --baseline=base file
+		complains "base: is no baseline: $reason"
+	done <<-'END'
+		{"foo":1}|an object neither of --format=json nor of sarif ends at byte 8
+		{"runs":{}}|an object neither
+		[]|no object at byte 0
+		\xef{}|no JSON at byte 1
+		{"foo":|an end before that of its JSON at byte 7
+		{"foo" 1|no JSON at byte 7
+		{"foo":1]|no JSON at byte 8
+		{"a\nb":1}|no JSON at byte 3
+		{"fingerprint":"xx"}|a fingerprint that is not 32 hexadecimal digits at byte 18
+		{"fingerprint":[]}|a fingerprint that is not 32 hexadecimal digits at byte 15
+		{"runs":[{"results":[{"ruleId":"x"}]}]}|its results have no fingerprint pinion/v1
+	END
+	{
+		printf '{"version":"2.1.0","runs":'
+		head -c 1M /dev/zero | tr '\0' '['
+	} >base
+	scan -F -e a --baseline=base file
+	complains 'base: is no baseline: more than 64 levels at byte 89'
+	yes '{"a":' | head -n 100000 >base
+	scan -F -e a --baseline=base file
+	complains 'base: is no baseline: more than 64 levels'
+	scan -F -e a --format=gitlab --output=base file
+	scan -F -e a --baseline=base file
+	complains 'base: is no baseline: an object neither'
+	# Notes are lines of a baseline, and SARIF may have no results.
+	printf '%s\n' '{"path":"a","unread_start":0,"unread_end":1,"errno":5}' \
+		'{"rule":"e1","path":"a","limit":"findings","findings":1,"searched_to":2}' \
+		'{"version":"2.1.0","runs":[]}' >base
+	scan -F -e a --baseline=base file
+	expect 1
+	mkfifo pipe
+	scan -F -e a --baseline=pipe --file-timeout=0.1 file
+	complains 'pipe: no data for 0.1 s (--file-timeout)'
 }
 
 @test "names in a baseline are no fingerprints" {

@@ -326,12 +326,13 @@ static bool begin_output(const struct scan_options *options)
 	return file == NULL || output_file_begin(file);
 }
 
-static int load_and_run(const struct scan_options *options)
+static int load_and_run(struct scan_options *options)
 {
 	const struct matcher_ops *matcher = scan_rules_matcher(&options->patterns);
 	struct rules rules = {0};
 	int status = EXIT_STATUS_TROUBLE;
-	bool is_loaded = scan_rules_load(&options->patterns, matcher, &rules);
+	bool is_loaded = report_options_load(&options->report, options->patterns.silence_ns_max) &&
+		scan_rules_load(&options->patterns, matcher, &rules);
 
 	if (is_loaded && options->prints_patterns) {
 		compile_limit_end();

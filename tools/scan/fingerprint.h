@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fingerprints of findings, and sets of them: baselines.
+ * Fingerprints of findings; baseline.h has sets of them.
  *
  * A fingerprint is the first half of the SHA-256 of rule, path and the digest
  * of the finding's bytes, in hexadecimal. It does not change when the finding
@@ -17,6 +17,8 @@ enum {
 	FINGERPRINT_CHARS = 2 * FINGERPRINT_BYTES,
 };
 
+#define FINGERPRINT_NAME "pinion/v1"
+
 struct fingerprint {
 	uint8_t bytes[FINGERPRINT_BYTES];
 };
@@ -27,19 +29,7 @@ void fingerprint_make(const char *rule_id, const char *path, size_t path_bytes, 
 
 void fingerprint_write(const struct fingerprint *print, char out_text[FINGERPRINT_CHARS + 1]);
 
-/* Zero-initialise. */
-struct baseline {
-	struct fingerprint *items; /* sorted */
-	size_t count;
-	size_t capacity;
-};
-
-/*
- * Adds the fingerprints of the findings in a file that an earlier run has
- * written: JSON Lines, SARIF, or GitLab's report. False: reported.
- */
-bool baseline_load(struct baseline *baseline, const char *path);
-bool baseline_has(const struct baseline *baseline, const struct fingerprint *print);
-void baseline_free(struct baseline *baseline);
+/* False: it is not 32 hexadecimal digits, of which case does not matter. */
+bool fingerprint_parse(const char *text, size_t length, struct fingerprint *out_print);
 
 #endif

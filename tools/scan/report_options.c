@@ -8,6 +8,7 @@
 #include "tools/output.h"
 #include "tools/report.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ void report_options_init(struct report_options *out_options)
 void report_options_fini(struct report_options *options)
 {
 	baseline_free(&options->baseline);
+	free(options->baseline_files);
 }
 
 static bool parse_format(struct report_options *options, const char *value)
@@ -58,8 +60,28 @@ static bool parse_redact(struct report_options *options, const char *value)
 
 static bool parse_baseline(struct report_options *options, const char *value)
 {
+	const char **files = realloc(options->baseline_files,
+		(options->baseline_count + 1) * sizeof(*options->baseline_files));
+
+	if (files == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	files[options->baseline_count++] = value;
+	options->baseline_files = files;
 	options->has_baseline = true;
-	return baseline_load(&options->baseline, value);
+	return true;
+}
+
+bool report_options_load(struct report_options *options, uint64_t silence_ns_max)
+{
+	for (uint32_t i = 0; i < options->baseline_count; i++) {
+		if (!baseline_load(
+			    &options->baseline, options->baseline_files[i], silence_ns_max)) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool parse_no_allow(struct report_options *options, const char *value)

@@ -6,13 +6,17 @@
 #ifndef PINION_TOOLS_SCAN_REPORT_OPTIONS_H
 #define PINION_TOOLS_SCAN_REPORT_OPTIONS_H
 
-#include "tools/scan/fingerprint.h"
+#include "tools/scan/baseline.h"
 #include "tools/scan/report_format.h"
+
+#include <stdint.h>
 
 struct report_options {
 	const struct report_format *format;
 	struct report_style style;
 	struct baseline baseline;
+	const char **baseline_files;
+	uint32_t baseline_count;
 	bool has_baseline;
 	bool heeds_nothing; /* --no-allow: no word allows a finding */
 	bool has_format;    /* --format */
@@ -55,6 +59,12 @@ void report_options_fini(struct report_options *options);
 
 /* An option by its name. False: its value is bad, which is reported. */
 bool report_options_parse(struct report_options *options, const char *name, const char *value);
+
+/*
+ * Reads the baselines, of which a pipe that brings nothing for so long fails;
+ * 0: no limit. False: reported.
+ */
+bool report_options_load(struct report_options *options, uint64_t silence_ns_max);
 
 /* After the last one. False: they do not fit together, which is reported. */
 bool report_options_check(struct report_options *options);
