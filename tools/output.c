@@ -192,6 +192,13 @@ bool output_abandon(void)
 	return position == buffered_bytes;
 }
 
+const char *output_reason(int error)
+{
+	return error == EFBIG || error == -EFBIG
+		? "too large for a file: past the limit (ulimit -f) or what its file system takes"
+		: report_reason(error);
+}
+
 bool output_finish(void)
 {
 	int error;
@@ -210,10 +217,7 @@ bool output_finish(void)
 	was_reported = was_reported || first_error != 0;
 	pthread_mutex_unlock(&output_lock);
 	if (error != 0) {
-		report_line("%s: %s", output_name,
-			error == EFBIG ? "too large for a file: past the limit (ulimit -f) or what "
-					 "its file system takes"
-				       : report_reason(error));
+		report_line("%s: %s", output_name, output_reason(error));
 	}
 	return output_ok();
 }

@@ -47,6 +47,9 @@ bool output_ok(void);
  */
 bool output_abandon(void);
 
+/* Why a file was not written; report_reason() is about those that are read. */
+const char *output_reason(int error);
+
 /* Flushes; on failure reports it once and returns false. */
 bool output_finish(void);
 

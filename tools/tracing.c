@@ -7,6 +7,7 @@
  */
 #include "tools/tracing.h"
 
+#include "tools/output.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 
@@ -227,7 +228,7 @@ bool tracing_write(const char *path, struct pinion_trace *trace)
 	if (rc != 0) {
 		report_path(path,
 			rc == -ENXIO ? "no program reads this pipe: there is no trace"
-				     : report_reason(rc));
+				     : output_reason(rc));
 	}
 	return rc == 0;
 }

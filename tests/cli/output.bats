@@ -345,6 +345,13 @@ old' ]
 		)
 		[ "$(cat report)" = old ]
 	done
+	(
+		ulimit -f 1
+		scan -F -e z --trace=report file
+		expect 2
+		grep -q '^pinion scan: report: too large for a file: ' err
+	)
+	[ "$(cat report)" = old ]
 }
 
 @test "--stats=json: each path seen is counted once, by what became of it" {
