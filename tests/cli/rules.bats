@@ -170,10 +170,39 @@ write_rules() {
 	[ "$(stat -c %s cache/pinion/*.rules)" -gt 1000 ]
 }
 
-@test "a match that takes too many steps ends its rule there, and is named" {
-	printf 'x%.0s' $(seq 60) >file
+@test "a match that takes too many steps is left out, and is named" {
+	printf 'x%.0s' $(seq 36) >file
 	pinion scan -b --format=json -e '(?:x|xx|xxx)+(?=y)' file
 	expect 2
-	grep -qxF 'pinion scan: file: rule e1: a match at byte 0 takes too many steps; the rule is not searched for further in this file' err
-	grep -q '"limit":"steps"' out
+	grep -qxF 'pinion scan: file: rule e1: what starts at byte 0 takes too many steps to match, as do others; it is left out' err
+	grep -q '"limit":"steps","findings":0,"left_out":[1-9][0-9]*,"first_start":0}' out
+}
+
+@test "a rule that cannot be is left out, with those that need it" {
+	cat >some.toml <<-'END'
+		[[rules]]
+		id = "no"
+		regex = '\pL'
+		[[rules]]
+		id = "ok"
+		regex = 'k=[a-z]+'
+		[[rules]]
+		id = "needs"
+		regex = 'k=[a-z]+'
+		required = [{id = "no"}]
+	END
+	echo "k=abc" >file
+	pinion scan --rules=some.toml file
+	expect 1
+	grep -q '^file:1:1: ok: ' out
+	[ "$(wc -l <out)" = 1 ]
+	grep -q '^pinion scan: some.toml:3: rule no: .*; it is left out$' err
+	grep -q '^pinion scan: some.toml:9: rule needs: requires the rule no; it is left out$' err
+	pinion scan --strict-rules --rules=some.toml file
+	expect 2
+	pinion rules check some.toml
+	expect 1
+	grep -qx 'some.toml: 1 rules, 2 parts not supported; 1 of them: matches longer than 16387 bytes are not found' out
+	pinion rules --rules=some.toml explain ok
+	grep -qx '  Matches longer than 16387 bytes are not found.' out
 }

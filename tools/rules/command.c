@@ -76,6 +76,27 @@ static int list_rules(const struct job *job)
 	return status;
 }
 
+/* From how many bytes on matches are not found. */
+static void append_cuts(struct output_text *text, const struct rules *rules)
+{
+	uint32_t least = UINT32_MAX;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rules->count; i++) {
+		if (rules_are_cut(&rules->items[i])) {
+			uint32_t width = rules->items[i].max_width;
+
+			least = width < least ? width : least;
+			count++;
+		}
+	}
+	if (count > 0) {
+		output_text_format(text,
+			"; %u of them: matches longer than %u bytes%s are not found", count, least,
+			count > 1 ? ", or more," : "");
+	}
+}
+
 /* One file on its own: the worse of its status and that so far. */
 static int check_file(const struct job *job, const char *file, struct output_text *text)
 {
@@ -94,6 +115,7 @@ static int check_file(const struct job *job, const char *file, struct output_tex
 			output_text_format(text, ", %u part%s not supported",
 				rules.unsupported_count, rules.unsupported_count == 1 ? "" : "s");
 		}
+		append_cuts(text, &rules);
 		output_text_string(text, "\n");
 	}
 	rules_free(&rules);

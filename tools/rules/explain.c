@@ -4,6 +4,7 @@
  */
 #include "tools/rules/explain.h"
 
+#include "tools/scan/confirm.h"
 #include "tools/scan/rule_condition.h"
 #include "tools/scan/rule_filter.h"
 
@@ -76,6 +77,12 @@ void rules_append_line(struct output_text *text, const struct rule *rule, size_t
 	output_text_string(text, tags != NULL && tags->count > 0 ? "]\n" : "\n");
 }
 
+bool rules_are_cut(const struct rule *rule)
+{
+	return rule->filter != NULL && rule->filter->pattern != NULL &&
+		confirm_regex_texts(rule->filter->pattern)->is_cut;
+}
+
 static void append_width(struct output_text *text, const struct rule *rule)
 {
 	if (rule->max_width == RULE_WIDTH_UNBOUNDED) {
@@ -86,6 +93,10 @@ static void append_width(struct output_text *text, const struct rule *rule)
 	} else {
 		output_text_format(text, "  Matches are %u to %u bytes long.\n", rule->min_width,
 			rule->max_width);
+	}
+	if (rules_are_cut(rule)) {
+		output_text_format(
+			text, "  Matches longer than %u bytes are not found.\n", rule->max_width);
 	}
 }
 

@@ -12,6 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	/*
+	 * Starts that are searched at a time: a match that fails reads as many
+	 * bytes as there are.
+	 */
+	STARTS_MAX = 4096,
+	/* PCRE2 sees as many bytes on each side: more than REGEX_LOOK_MAX. */
+	LOOK_BYTES = 512,
+	/* Matches of a rule in a file that may take too many steps. */
+	COSTLY_MAX = 32,
+};
+
 static uint64_t greatest(uint64_t left, uint64_t right)
 {
 	return left > right ? left : right;
@@ -84,7 +96,7 @@ static bool last_decided(const struct findings *findings, const struct findings_
 {
 	const struct rule *rule = &findings->rules->items[state->rule];
 
-	*out_last = cluster->end - rule->min_width;
+	*out_last = least(cluster->end - rule->min_width, cluster->start + STARTS_MAX - 1);
 	if (file->complete_to == UINT64_MAX || state->is_over) {
 		return true;
 	}
@@ -95,15 +107,16 @@ static bool last_decided(const struct findings *findings, const struct findings_
 	return true;
 }
 
-static struct confirm_part part_of(
-	const struct snippet *snippet, const struct candidate *cluster, uint64_t *out_offset)
+/* For matches that end before `match_end`. */
+static struct confirm_part part_of(const struct snippet *snippet, const struct candidate *cluster,
+	uint64_t match_end, uint64_t *out_offset)
 {
 	uint64_t end = snippet->start + snippet->length;
-	uint64_t until = least(end, cluster->end + SNIPPET_CONTEXT);
+	uint64_t until = least(end, least(cluster->end, match_end) + LOOK_BYTES);
 	uint64_t from = snippet->start;
 
-	if (cluster->start > SNIPPET_CONTEXT) {
-		from = greatest(from, cluster->start - SNIPPET_CONTEXT);
+	if (cluster->start > LOOK_BYTES) {
+		from = greatest(from, cluster->start - LOOK_BYTES);
 	}
 	*out_offset = from;
 	return (struct confirm_part){
@@ -122,12 +135,14 @@ struct confirmed {
 
 /*
  * 1: the first match from the cluster's start to `last`. 0: there is none.
+ * -ELOOP: that at the finding's start took too many steps.
  */
 static int confirm(const struct findings *findings, struct findings_file *file,
 	const struct candidate *cluster, uint64_t last, struct confirmed *out)
 {
-	struct rule_filter *filter = findings->rules->items[cluster->rule].filter;
-	struct confirm_match match;
+	const struct rule *rule = &findings->rules->items[cluster->rule];
+	struct rule_filter *filter = rule->filter;
+	struct confirm_match match = {0};
 	struct confirm_part part;
 	uint64_t offset;
 	int status;
@@ -139,7 +154,7 @@ static int confirm(const struct findings *findings, struct findings_file *file,
 	if (!need_room(file)) {
 		return -ENOMEM;
 	}
-	part = part_of(out->snippet, cluster, &offset);
+	part = part_of(out->snippet, cluster, last + rule->max_width, &offset);
 	status = confirm_regex_match(filter->pattern, file->room, &part,
 		(size_t)(cluster->start - offset), (size_t)(last - offset),
 		filter->secret_is_match ? CONFIRM_NO_GROUP : filter->secret_group, &match);
@@ -151,6 +166,8 @@ static int confirm(const struct findings *findings, struct findings_file *file,
 			.secret_end = offset + match.secret_end,
 			.rule = cluster->rule,
 		};
+	} else if (status == -ELOOP) {
+		out->finding.start = offset + match.start;
 	}
 	return status;
 }
@@ -172,17 +189,18 @@ static void trim(const struct confirmed *found, uint64_t *start, uint64_t *end)
 	}
 }
 
-/* The bytes of a finding and its context. */
-static void bounds_of(const struct confirmed *found, uint64_t *out_from, uint64_t *out_until)
+/* The bytes of a finding and as much context. */
+static void bounds_of(
+	const struct confirmed *found, uint64_t context, uint64_t *out_from, uint64_t *out_until)
 {
 	const struct finding *finding = &found->finding;
 	uint64_t end = found->snippet->start + found->snippet->length;
 
 	*out_from = found->snippet->start;
-	if (finding->start > SNIPPET_CONTEXT) {
-		*out_from = greatest(*out_from, finding->start - SNIPPET_CONTEXT);
+	if (finding->start > context) {
+		*out_from = greatest(*out_from, finding->start - context);
 	}
-	*out_until = least(end, finding->end + SNIPPET_CONTEXT);
+	*out_until = least(end, finding->end + context);
 }
 
 static void set_line(const struct confirmed *found, struct rule_subject *subject)
@@ -192,13 +210,17 @@ static void set_line(const struct confirmed *found, struct rule_subject *subject
 	uint64_t start = found->finding.start;
 	uint64_t end = found->finding.end;
 
-	bounds_of(found, &from, &until);
+	bounds_of(found, SNIPPET_CONTEXT, &from, &until);
 	while (start > from && *bytes_at(found->snippet, start - 1) != '\n') {
 		start--;
 	}
 	while (end < until && *bytes_at(found->snippet, end) != '\n') {
 		end++;
 	}
+	/* A byte of the line before it is context, so that it is no start. */
+	subject->line_is_cut = start == from && start > 0;
+	subject->line_end_is_cut = end == until &&
+		(!found->snippet->has_end || end < found->snippet->start + found->snippet->length);
 	subject->line = bytes_at(found->snippet, start);
 	subject->line_bytes = (size_t)(end - start);
 }
@@ -245,7 +267,7 @@ static int set_text(struct confirmed *found)
 	uint64_t from;
 	uint64_t until;
 
-	bounds_of(found, &from, &until);
+	bounds_of(found, FINDING_CONTEXT, &from, &until);
 	finding->text = malloc((size_t)(until - from));
 	if (finding->text == NULL) {
 		return -ENOMEM;
@@ -271,6 +293,18 @@ static bool count_work(const struct findings *findings, struct findings_rule *st
 	return findings->rules->findings_max == 0 || state->work <= CLUSTERS_WORK_MAX;
 }
 
+/* Goes on after the start of a costly match; or they are too many. */
+static int skip_costly(struct findings_rule *state, struct candidate *cluster, uint64_t start)
+{
+	state->searched_to = start;
+	if (state->costly_count++ == 0) {
+		state->costly_at = start;
+	}
+	state->work += start + 1 - cluster->start;
+	cluster->start = start + 1;
+	return state->costly_count < COSTLY_MAX ? 0 : -ELOOP;
+}
+
 int clusters_next(const struct findings *findings, struct findings_file *file,
 	struct findings_rule *state, struct finding *out_finding)
 {
@@ -292,6 +326,13 @@ int clusters_next(const struct findings *findings, struct findings_file *file,
 		}
 		state->searched_to = cluster->start;
 		status = confirm(findings, file, cluster, last, &found);
+		if (status == -ELOOP) {
+			status = skip_costly(state, cluster, found.finding.start);
+			if (status != 0) {
+				return status;
+			}
+			continue;
+		}
 		if (status == 0) {
 			bool is_within = count_work(findings, state, last + 1 - cluster->start);
 
@@ -307,6 +348,9 @@ int clusters_next(const struct findings *findings, struct findings_file *file,
 
 			state->taken_to = found.finding.end;
 			status = is_within ? filter(findings, file, &found) : -E2BIG;
+			if (status == -ELOOP) {
+				status = skip_costly(state, cluster, found.finding.start);
+			}
 		}
 		if (status == 1) {
 			status = set_text(&found);

@@ -12,8 +12,9 @@
  *
  *   1. A start s is decided when all ends up to s and the widest match are
  *      known; that is what is_decided() in findings.c says, too.
- *   2. PCRE2 sees all bytes that can matter to such a start: the cluster and
- *      SNIPPET_CONTEXT bytes on each side, more than look-around may read.
+ *   2. PCRE2 sees all bytes that can matter to such a start: the cluster as far
+ *      as the widest match reaches, and on each side more bytes than
+ *      look-around may read.
  */
 #ifndef PINION_TOOLS_SCAN_CLUSTERS_H
 #define PINION_TOOLS_SCAN_CLUSTERS_H
@@ -34,8 +35,11 @@ int clusters_take(const struct findings *findings, struct findings_file *file,
  * The rule's next finding as far as decided, with its text, which is the
  * caller's. Returns 1; 0: there is none (yet).
  *
- * Errors: -ENOMEM. The rule is over in this file with -ELOOP: a match at
- * state->searched_to took too many steps; -E2BIG: CLUSTERS_WORK_MAX.
+ * A start at which a match takes too many steps, or its filter, is passed over,
+ * and counted.
+ *
+ * Errors: -ENOMEM. The rule is over in this file with -ELOOP: too many of
+ * these; -E2BIG: CLUSTERS_WORK_MAX.
  */
 int clusters_next(const struct findings *findings, struct findings_file *file,
 	struct findings_rule *state, struct finding *out_finding);

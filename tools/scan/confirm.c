@@ -14,7 +14,11 @@
 struct confirm_regex {
 	struct regex_texts texts;
 	pthread_mutex_t lock; /* guards the making of what follows */
-	void *codes[2];	      /* [W:lock holder R:any] pcre2_code; at the end or not */
+	/*
+	 * [W:lock holder R:any] pcre2_code: not at the end of a file and at it;
+	 * then both with a call-out at each start.
+	 */
+	void *codes[4];
 };
 
 const struct regex_texts *confirm_regex_texts(const struct confirm_regex *regex)
@@ -28,17 +32,22 @@ const struct regex_texts *confirm_regex_texts(const struct confirm_regex *regex)
 #include <pcre2.h>
 
 enum {
-	MATCH_STEPS_MAX = 5 * 1000 * 1000,
+	MATCH_STEPS_MAX = 2 * 1000 * 1000,
 	/* Of the interpreter, where there is no JIT. */
 	HEAP_KIB_MAX = 20 * 1024,
 	STACK_BYTES_MIN = 32 << 10,
-	STACK_BYTES_MAX = 1 << 20,
+	STACK_BYTES_MAX = 8 << 20,
+	/* What call-outs are about. */
+	CALLOUT_END = 1,
+	CALLOUT_START = 2,
 };
 
 struct confirm_room {
 	pcre2_match_data *found;
 	pcre2_match_context *limits;
 	pcre2_jit_stack *stack;
+	size_t max_width; /* of matches that count */
+	size_t start;	  /* the last one that was tried */
 };
 
 int confirm_regex_create(enum rule_dialect dialect, enum confirm_scope scope, const char *pattern,
@@ -69,17 +78,40 @@ void confirm_regex_destroy(struct confirm_regex *regex)
 	if (regex == NULL) {
 		return;
 	}
-	pcre2_code_free(regex->codes[0]);
-	pcre2_code_free(regex->codes[1]);
+	for (int i = 0; i < 4; i++) {
+		pcre2_code_free(regex->codes[i]);
+	}
 	pthread_mutex_destroy(&regex->lock);
 	regex_texts_free(&regex->texts);
 	free(regex);
 }
 
-static int compile(const struct confirm_regex *regex, bool has_end, pcre2_code **out_code,
-	char out_reason[REGEX_REASON_BYTES])
+/*
+ * The expression with its call-outs: one at the end, where a match that is too
+ * wide goes back to a narrower one, as though it had failed there; (?!) keeps
+ * PCRE2 from giving up on that before. And one at the start, where it is asked
+ * for. NULL: no memory.
+ */
+static char *text_of(const struct confirm_regex *regex, bool has_end, bool has_starts)
 {
 	char *text = regex_confirm_text(&regex->texts, has_end);
+	char *whole = NULL;
+
+	if (text == NULL || (!has_starts && !regex->texts.is_cut)) {
+		return text;
+	}
+	if (asprintf(&whole, "%s(?:%s)%s", has_starts ? "(?C2)" : "", text,
+		    regex->texts.is_cut ? "(?:(?C1)|(?!))" : "") < 0) {
+		whole = NULL;
+	}
+	free(text);
+	return whole;
+}
+
+static int compile(const struct confirm_regex *regex, bool has_end, bool has_starts,
+	pcre2_code **out_code, char out_reason[REGEX_REASON_BYTES])
+{
+	char *text = text_of(regex, has_end, has_starts);
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
 	PCRE2_SIZE offset = 0;
 	int status = 0;
@@ -109,16 +141,17 @@ static int compile(const struct confirm_regex *regex, bool has_end, pcre2_code *
 int confirm_regex_check(struct confirm_regex *regex, char out_reason[REGEX_REASON_BYTES])
 {
 	pcre2_code *code;
-	int error = compile(regex, true, &code, out_reason);
+	int error = compile(regex, true, false, &code, out_reason);
 
 	pcre2_code_free(code);
 	return error;
 }
 
 /* NULL: no memory, since the expression has been checked. */
-static const pcre2_code *need_code(struct confirm_regex *regex, bool has_end)
+static const pcre2_code *need_code(struct confirm_regex *regex, bool has_end, bool has_starts)
 {
-	void **place = &regex->codes[has_end || !regex->texts.has_marks];
+	void **place =
+		&regex->codes[(has_end || !regex->texts.has_marks ? 1 : 0) + (has_starts ? 2 : 0)];
 	pcre2_code *code = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 	char reason[REGEX_REASON_BYTES];
 
@@ -127,7 +160,7 @@ static const pcre2_code *need_code(struct confirm_regex *regex, bool has_end)
 	}
 	pthread_mutex_lock(&regex->lock);
 	code = *place;
-	if (code == NULL && compile(regex, has_end, &code, reason) == 0) {
+	if (code == NULL && compile(regex, has_end, has_starts, &code, reason) == 0) {
 		/* Without it, matching is interpreted. */
 		(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 		__atomic_store_n(place, code, __ATOMIC_RELEASE);
@@ -142,6 +175,18 @@ const char *confirm_version(void)
 
 	(void)pcre2_config(PCRE2_CONFIG_VERSION, version);
 	return version;
+}
+
+/* Not 0: the match fails here. */
+static int on_callout(pcre2_callout_block *block, void *arg)
+{
+	struct confirm_room *room = arg;
+
+	if (block->callout_number == CALLOUT_START) {
+		room->start = block->start_match;
+		return 0;
+	}
+	return block->current_position - block->start_match > room->max_width;
 }
 
 struct confirm_room *confirm_room_create(void)
@@ -159,6 +204,7 @@ struct confirm_room *confirm_room_create(void)
 	}
 	pcre2_set_match_limit(room->limits, MATCH_STEPS_MAX);
 	pcre2_set_heap_limit(room->limits, HEAP_KIB_MAX);
+	pcre2_set_callout(room->limits, on_callout, room);
 	return room;
 }
 
@@ -212,36 +258,56 @@ static void fill_match(const PCRE2_SIZE *pairs, uint32_t set_count, uint32_t gro
 	}
 }
 
-int confirm_regex_match(struct confirm_regex *regex, struct confirm_room *room,
-	const struct confirm_part *part, size_t from, size_t last_start, uint32_t group,
-	struct confirm_match *out_match)
+/* PCRE2's status. */
+static int match(struct confirm_regex *regex, struct confirm_room *room,
+	const struct confirm_part *part, size_t from, bool has_starts)
 {
-	const pcre2_code *code = need_code(regex, part->has_end);
+	const pcre2_code *code = need_code(regex, part->has_end, has_starts);
 	uint32_t options =
 		(part->has_start ? 0 : PCRE2_NOTBOL) | (part->has_end ? 0 : PCRE2_NOTEOL);
 	int status;
 
 	if (code == NULL) {
-		return -ENOMEM;
+		return PCRE2_ERROR_NOMEMORY;
 	}
-	if (from > last_start || from > part->length) {
-		return 0;
-	}
-	pcre2_set_offset_limit(room->limits, last_start);
 	status = pcre2_match(
 		code, part->bytes, part->length, from, options, room->found, room->limits);
 	if (status == PCRE2_ERROR_JIT_STACKLIMIT && enlarge_stack(room)) {
 		status = pcre2_match(
 			code, part->bytes, part->length, from, options, room->found, room->limits);
 	}
+	return status;
+}
+
+static bool is_costly(int status)
+{
+	return status < 0 && status != PCRE2_ERROR_NOMATCH && status != PCRE2_ERROR_NOMEMORY;
+}
+
+int confirm_regex_match(struct confirm_regex *regex, struct confirm_room *room,
+	const struct confirm_part *part, size_t from, size_t last_start, uint32_t group,
+	struct confirm_match *out_match)
+{
+	int status;
+
+	if (from > last_start || from > part->length) {
+		return 0;
+	}
+	room->max_width = regex->texts.max_width;
+	room->start = from;
+	pcre2_set_offset_limit(room->limits, last_start);
+	status = match(regex, room, part, from, false);
+	if (is_costly(status)) {
+		/* Again, for the start. */
+		status = match(regex, room, part, from, true);
+		out_match->start = room->start;
+	}
 	if (status > 0) {
 		fill_match(pcre2_get_ovector_pointer(room->found), (uint32_t)status,
 			regex->texts.group_count, group, out_match);
 		return 1;
 	}
-	return status == PCRE2_ERROR_NOMATCH	 ? 0
-		: status == PCRE2_ERROR_NOMEMORY ? -ENOMEM
-						 : -ELOOP;
+	return is_costly(status) ? -ELOOP : status == PCRE2_ERROR_NOMATCH ? 0 : -ENOMEM;
 }
 
 #else

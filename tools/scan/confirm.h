@@ -6,7 +6,8 @@
  * Expressions are compiled when they are first needed, which most never are,
  * for the machine (JIT) where PCRE2 can; on any worker, each once. What a
  * search may cost is bounded: a match that takes more than MATCH_STEPS_MAX
- * steps is given up.
+ * steps is given up. Of a part of a file, no match is wider than the rule's
+ * max_width: at each start the first that is not, in PCRE2's order, counts.
  */
 #ifndef PINION_TOOLS_SCAN_CONFIRM_H
 #define PINION_TOOLS_SCAN_CONFIRM_H
@@ -77,7 +78,7 @@ struct confirm_match {
  * the first group that is not empty, or the whole match.
  *
  * Returns 1: found, 0: there is none.
- * Errors: -ELOOP: it took too many steps. -ENOMEM.
+ * Errors: -ELOOP: what starts at out_match->start took too many steps. -ENOMEM.
  */
 int confirm_regex_match(struct confirm_regex *regex, struct confirm_room *room,
 	const struct confirm_part *part, size_t from, size_t last_start, uint32_t group,

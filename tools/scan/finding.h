@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { FINDING_CONTEXT = 512 };
+
 struct finding {
 	uint64_t start; /* absolute offsets; the match is [start, end) */
 	uint64_t end;
@@ -22,7 +24,7 @@ struct finding {
 	uint8_t head[4];
 	/*
 	 * Bytes of the file from before the match to after it, at most
-	 * SNIPPET_CONTEXT on each side. NULL: not kept; of plain rules they
+	 * FINDING_CONTEXT on each side. NULL: not kept; of plain rules they
 	 * are where rules->keeps_text is set. Valid while it is shown.
 	 */
 	uint8_t *text;

@@ -197,6 +197,9 @@ static int end_costly(
 	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
 {
 	state->is_costly = true;
+	if (state->costly_count++ == 0) {
+		state->costly_at = state->searched_to;
+	}
 	state->open.count = 0;
 	if (!state->is_over) {
 		set_over(findings, file, state);
@@ -269,11 +272,11 @@ static int set_text(struct findings_file *file, struct finding *finding)
 	}
 	from = snippet->start;
 	until = snippet->start + snippet->length;
-	if (finding->start > from + SNIPPET_CONTEXT) {
-		from = finding->start - SNIPPET_CONTEXT;
+	if (finding->start > from + FINDING_CONTEXT) {
+		from = finding->start - FINDING_CONTEXT;
 	}
-	if (finding->end + SNIPPET_CONTEXT < until) {
-		until = finding->end + SNIPPET_CONTEXT;
+	if (finding->end + FINDING_CONTEXT < until) {
+		until = finding->end + FINDING_CONTEXT;
 	}
 	finding->text = malloc((size_t)(until - from));
 	if (finding->text == NULL) {
@@ -617,13 +620,20 @@ void findings_limits(const struct findings_file *file, findings_limit_fn show, v
 		const struct findings_rule *state = &file->rules[i];
 		struct findings_limit limit = {
 			.rule = state->rule,
-			.is_dense = !state->is_cut && !state->is_costly,
-			.is_costly = state->is_costly,
+			.is_dense = !state->is_cut,
+			.is_over = true,
 			.count = state->taken_count,
 			.searched_to = state->is_cut ? state->taken_to : state->searched_to,
 		};
 
-		if (state->is_over) {
+		if (state->is_over && !state->is_costly) {
+			show(arg, &limit);
+		}
+		if (state->costly_count > 0) {
+			limit.is_dense = false;
+			limit.is_over = state->is_costly;
+			limit.costly_count = state->costly_count;
+			limit.searched_to = state->costly_at;
 			show(arg, &limit);
 		}
 	}

@@ -54,17 +54,19 @@ struct findings {
 /* State of a rule in a file. */
 struct findings_rule {
 	uint32_t rule;
-	uint64_t taken_to;    /* end of the last finding */
-	uint64_t taken_count; /* findings */
-	uint64_t shown_to;    /* of a confirmed rule: the end of the last kept one */
-	uint64_t work;	      /* widths of all candidates so far */
-	uint64_t searched_to; /* once it is over: the end of its last candidate */
-	size_t open_look;     /* number of open candidates at which the limit is checked next */
-	bool is_over;	      /* no later candidate counts */
-	bool is_cut;	      /* there was one more than may be shown */
-	bool is_costly;	      /* a match at searched_to took too many steps */
-	bool knows_path;      /* of a confirmed rule: is_elsewhere is set */
-	bool is_elsewhere;    /* it is not about files of this path */
+	uint64_t taken_to;     /* end of the last finding */
+	uint64_t taken_count;  /* findings */
+	uint64_t shown_to;     /* of a confirmed rule: the end of the last kept one */
+	uint64_t work;	       /* widths of all candidates so far */
+	uint64_t searched_to;  /* once it is over: the end of its last candidate */
+	size_t open_look;      /* number of open candidates at which the limit is checked next */
+	bool is_over;	       /* no later candidate counts */
+	bool is_cut;	       /* there was one more than may be shown */
+	bool is_costly;	       /* it is over because matches took too many steps */
+	uint64_t costly_count; /* matches that did */
+	uint64_t costly_at;    /* the first of them starts there */
+	bool knows_path;       /* of a confirmed rule: is_elsewhere is set */
+	bool is_elsewhere;     /* it is not about files of this path */
 	/* By start, one for each; of a confirmed rule: clusters.h. */
 	struct candidates open;
 };
@@ -97,8 +99,13 @@ struct findings_file {
 /* A rule that has reached a limit in a file. */
 struct findings_limit {
 	uint32_t rule;
-	bool is_dense;	/* its matches were too much work, else too many findings */
-	bool is_costly; /* one match was */
+	bool is_dense; /* its matches were too much work, else too many findings */
+	/*
+	 * As many matches took too many steps, the first at `searched_to`, and
+	 * are left out; 0: none did.
+	 */
+	uint64_t costly_count;
+	bool is_over; /* nothing else is searched for */
 	uint64_t count;
 	uint64_t searched_to; /* or the end of the last finding, when there were too many */
 };

@@ -9,10 +9,12 @@
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/scan/rule_filter.h"
 #include "tools/scan/rules_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -123,22 +125,112 @@ void scan_rules_complain(const struct rules *rules, const struct matcher_trouble
 	}
 }
 
-static bool measure(const struct matcher_ops *matcher, struct rules *rules, bool is_uncached)
+/* Of a TOML file, whose rules may have what pinion lacks. */
+static bool may_be_left_out(const struct scan_patterns *patterns, const struct rule *rule)
+{
+	return !patterns->is_strict && rule->file != NULL && rule->filter != NULL &&
+		rule->filter->dialect == RULE_DIALECT_GO;
+}
+
+static void leave_out(const struct scan_patterns *patterns, struct rules *rules, uint32_t index,
+	const char *reason, bool *is_left_out)
+{
+	const struct rule *rule = &rules->items[index];
+	char line[RULE_FILTER_REASON_BYTES + 200];
+
+	snprintf(line, sizeof(line), "rule %.128s: %s; it is left out", rule->id, reason);
+	if (!patterns->is_silent) {
+		remark(RULES_REMARK_UNSUPPORTED, rule->file, rule->line, line);
+	}
+	rules->unsupported_count++;
+	is_left_out[index] = true;
+}
+
+/* The id of a companion that is left out; NULL: there is none. */
+static const char *missing_companion(
+	const struct rules *rules, const struct rule_filter *filter, const bool *is_left_out)
+{
+	for (uint32_t i = 0; filter != NULL && i < filter->companion_count; i++) {
+		for (uint32_t k = 0; k < rules->count; k++) {
+			if (is_left_out[k] &&
+				strcmp(rules->items[k].id, filter->companions[i].rule_id) == 0) {
+				return rules->items[k].id;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* Rules that need those that are left out find nothing, either. */
+static void leave_others_out(
+	const struct scan_patterns *patterns, struct rules *rules, bool *is_left_out)
+{
+	bool has_more = true;
+
+	while (has_more) {
+		has_more = false;
+		for (uint32_t i = 0; i < rules->count; i++) {
+			const char *id = is_left_out[i]
+				? NULL
+				: missing_companion(rules, rules->items[i].filter, is_left_out);
+			char reason[160];
+
+			if (id != NULL) {
+				snprintf(reason, sizeof(reason), "requires the rule %.128s", id);
+				leave_out(patterns, rules, i, reason, is_left_out);
+				has_more = true;
+			}
+		}
+	}
+}
+
+/* Marks the rules that are left out; false: some are bad. */
+static bool measure_all(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
+	struct rules *rules, bool *is_left_out)
 {
 	bool is_ok = true;
 
-	if (!is_uncached && matcher->recall != NULL && matcher->recall(rules)) {
-		return true;
-	}
 	for (uint32_t i = 0; i < rules->count; i++) {
 		struct matcher_trouble trouble;
 		int error = matcher->measure(&rules->items[i], &trouble);
 
-		if (error != 0) {
+		if (error == -EINVAL && may_be_left_out(patterns, &rules->items[i])) {
+			leave_out(patterns, rules, i, trouble.reason, is_left_out);
+		} else if (error != 0) {
 			complain_rule(&rules->items[i],
 				error == -EINVAL ? trouble.reason : report_reason(error));
 			is_ok = false;
 		}
+	}
+	return is_ok;
+}
+
+static bool measure(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
+	struct rules *rules)
+{
+	uint32_t count = rules->count;
+	bool recalls = !patterns->is_uncached && matcher->recall != NULL;
+	bool *is_left_out;
+	bool is_ok;
+
+	if (recalls && matcher->recall(rules)) {
+		return true;
+	}
+	is_left_out = calloc(count + 1, sizeof(*is_left_out));
+	if (is_left_out == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	is_ok = measure_all(patterns, matcher, rules, is_left_out);
+	if (memchr(is_left_out, true, count) != NULL) {
+		leave_others_out(patterns, rules, is_left_out);
+		rules_remove(rules, 0, is_left_out);
+	}
+	free(is_left_out);
+	is_ok = is_ok && rules->count > 0;
+	if (is_ok && recalls && rules->count < count) {
+		/* Without those it may have been compiled before. */
+		(void)matcher->recall(rules);
 	}
 	return is_ok;
 }
@@ -202,7 +294,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 	if (patterns->compile_ns_max != 0) {
 		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
 	}
-	is_measured = measure(matcher, out_rules, patterns->is_uncached);
+	is_measured = measure(patterns, matcher, out_rules);
 	return resolve(out_rules) && is_measured && error == 0;
 }
 

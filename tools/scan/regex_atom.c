@@ -153,8 +153,7 @@ struct regex_extent translation_write_literal(
 {
 	bool is_group = length > 1 && translation_is_at_quantifier(t);
 
-	t->breadth = character < 0x80 && !regex_is_word_byte(character) ? REGEX_BREADTH_SEPARATOR
-									: REGEX_BREADTH_WORD;
+	t->repeats_separator = character < 0x80 && !regex_is_word_byte(character);
 	translation_write(t, is_group ? "(?:" : "");
 	if (length == 1) {
 		translation_write_byte(t, character);

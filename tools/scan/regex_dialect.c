@@ -22,7 +22,6 @@ enum {
 	LOOK_GROUP_REPEAT_MAX = 4,
 	/* Of separators, such as spaces: hardly any text has more of them. */
 	SEPARATOR_REPEAT_MAX = 256,
-	WORD_REPEAT_MAX = 4096,
 };
 
 static uint64_t add_width(uint64_t left, uint64_t right)
@@ -136,6 +135,9 @@ static struct regex_extent parse_look(struct regex_translation *t, const char *o
 	uint64_t *reach = is_ahead ? &t->look_ahead : &t->look_behind;
 	struct regex_extent extent;
 
+	bool is_in_look = t->is_in_look;
+
+	t->is_in_look = true;
 	if (byte_repeat_max != 0) {
 		t->byte_repeat_max = LOOK_REPEAT_MAX;
 		t->group_repeat_max = LOOK_GROUP_REPEAT_MAX;
@@ -145,6 +147,7 @@ static struct regex_extent parse_look(struct regex_translation *t, const char *o
 	translation_write_confirm(t, ")");
 	t->byte_repeat_max = byte_repeat_max;
 	t->group_repeat_max = group_repeat_max;
+	t->is_in_look = is_in_look;
 	t->search.length = search_length;
 	if (t->search.bytes != NULL) {
 		t->search.bytes[search_length] = '\0';
@@ -259,23 +262,20 @@ static const char *parse_greed(struct regex_translation *t)
 	return translation_skip(t, "?") != t->flags.is_lazy ? "?" : "";
 }
 
-/* Of a repeat without one; 0: it stays without. */
-static uint64_t bound_of(const struct regex_translation *t, bool is_group)
+/*
+ * Of a repeat without one, of something that takes `width` bytes at most; 0: it
+ * stays without.
+ */
+static uint64_t bound_of(const struct regex_translation *t, bool is_group, uint64_t width)
 {
 	uint32_t most = t->byte_repeat_max;
 
 	if (is_group) {
-		return t->group_repeat_max;
+		uint64_t count = width > 0 && !t->is_in_look ? most / width : 0;
+
+		return count > t->group_repeat_max ? count : t->group_repeat_max;
 	}
-	switch (t->breadth) {
-	case REGEX_BREADTH_SEPARATOR:
-		return most > SEPARATOR_REPEAT_MAX ? SEPARATOR_REPEAT_MAX : most;
-	case REGEX_BREADTH_WORD:
-		return most > WORD_REPEAT_MAX ? WORD_REPEAT_MAX : most;
-	case REGEX_BREADTH_ANY:
-		break;
-	}
-	return most;
+	return t->repeats_separator && most > SEPARATOR_REPEAT_MAX ? SEPARATOR_REPEAT_MAX : most;
 }
 
 static struct regex_extent parse_repeated(struct regex_translation *t)
@@ -284,8 +284,9 @@ static struct regex_extent parse_repeated(struct regex_translation *t)
 	size_t search_length = t->search.length;
 	struct regex_extent extent = parse_atom(t);
 	uint64_t limit = t->dialect == RULE_DIALECT_GO ? GO_REPEAT_MAX : PCRE_REPEAT_MAX;
-	uint64_t bound = bound_of(t, is_group || extent.max != 1);
+	uint64_t bound = bound_of(t, is_group || extent.max != 1, extent.max);
 	struct regex_repeat repeat;
+	uint64_t max;
 	const char *suffix;
 
 	if (!translation_parse_quantifier(&t->at, t->end, &repeat)) {
@@ -302,13 +303,15 @@ static struct regex_extent parse_repeated(struct regex_translation *t)
 	if (t->search.length > search_length) {
 		translation_write_quantifier(t, &t->search, &repeat, "");
 	}
+	max = repeat.max;
 	if (repeat.max == REGEX_UNBOUNDED && bound != 0 && extent.max > 0) {
-		t->has_repeat = true;
-		repeat.max = repeat.min + bound;
+		max = repeat.min + bound;
+		t->has_repeat = t->has_repeat || !t->is_in_look;
+		repeat.max = t->is_in_look ? max : repeat.max;
 	}
 	translation_write_quantifier(t, &t->confirm, &repeat, suffix);
 	return (struct regex_extent){
-		multiply_width(extent.min, repeat.min), multiply_width(extent.max, repeat.max)};
+		multiply_width(extent.min, repeat.min), multiply_width(extent.max, max)};
 }
 
 static struct regex_extent parse_sequence(struct regex_translation *t)
@@ -351,9 +354,8 @@ struct bounds {
 	uint32_t group_repeat_max;
 };
 
-/* The first that keeps a rule within REGEX_WIDTH_MAX is taken. */
-static const struct bounds bounds[REGEX_LEVEL_COUNT] = {
-	{16384, 256}, {8192, 128}, {4096, 64}, {1024, 32}, {256, 16}, {64, 8}, {16, 4}};
+/* The second where the first would make a match wider than REGEX_WIDTH_MAX. */
+static const struct bounds bounds[REGEX_LEVEL_COUNT] = {{16384, 256}, {16, 4}};
 
 static int translate(struct regex_translation *t, const struct bounds *bound,
 	struct regex_texts *out_texts, char out_reason[REGEX_REASON_BYTES])
@@ -383,7 +385,7 @@ static int translate(struct regex_translation *t, const struct bounds *bound,
 		.look_ahead = (uint32_t)t->look_ahead,
 		.group_count = t->group_count,
 		.has_marks = t->has_marks,
-		.repeat_max = t->has_repeat ? bound->byte_repeat_max : 0,
+		.is_cut = t->has_repeat,
 	};
 	if (t->reason == NULL) {
 		return 0;
@@ -406,10 +408,14 @@ int regex_translate(enum rule_dialect dialect, const char *pattern, size_t patte
 		};
 		int error = translate(&t, &bounds[*level], out_texts, out_reason);
 
-		if (error != 0 || out_texts->repeat_max == 0 ||
-			out_texts->max_width <= REGEX_WIDTH_MAX ||
-			*level + 1 == REGEX_LEVEL_COUNT) {
+		if (error != 0 || !out_texts->is_cut) {
 			return error;
+		}
+		if (*level + 1 == REGEX_LEVEL_COUNT && out_texts->max_width < REGEX_WIDTH_MAX) {
+			out_texts->max_width = REGEX_WIDTH_MAX;
+		}
+		if (out_texts->max_width <= REGEX_WIDTH_MAX || *level + 1 == REGEX_LEVEL_COUNT) {
+			return 0;
 		}
 		regex_texts_free(out_texts);
 	}

@@ -10,11 +10,11 @@
  * something that matches more (a group for a back reference, a plain group for
  * an atomic one).
  *
- * Windows of a file are searched apart, so matches need a bound. PCRE2's
- * expression has one for each repeat without: `*` is `{0,N}` there. N is as
- * large as REGEX_WIDTH_MAX allows, the same for all repeats of single
- * characters, and a smaller one for those of groups, of letters and digits, and
- * of separators (spaces, punctuation). Hyperscan's keeps `*`.
+ * Windows of a file are searched apart, so matches need a bound, `max_width`:
+ * of the ways in which PCRE2's expression matches those count that take no more
+ * bytes. It allows for 16 KiB of each repeat without a bound, less for
+ * separators (spaces, punctuation), up to REGEX_WIDTH_MAX in all. The repeats
+ * stay as they are, but in look-around.
  *
  * Where Go and this differ, by decision: a class and `.` match one byte, not
  * one character beyond ASCII; `(?i)` folds ASCII only (in Go `k` matches U+212A
@@ -36,8 +36,8 @@ enum {
 	REGEX_LOOK_MAX = 255,
 	REGEX_REASON_BYTES = 160,
 	REGEX_GROUPS_MAX = 64,
-	/* Of bounds for unbounded repeats, the widest first. */
-	REGEX_LEVEL_COUNT = 7,
+	/* Of bounds for unbounded repeats, the wider first. */
+	REGEX_LEVEL_COUNT = 2,
 };
 
 /* Written in `confirm` for `\z` and `\Z`, which mean the end of the file. */
@@ -47,20 +47,20 @@ enum {
 struct regex_texts {
 	char *search;  /* for Hyperscan, to be compiled with HS_FLAG_MULTILINE */
 	char *confirm; /* for PCRE2, with marks; PCRE2_MULTILINE */
-	/* Bytes of the shortest and widest match of `confirm`. */
+	/* Bytes of the shortest match, and of the widest that counts. */
 	uint32_t min_width;
 	uint32_t max_width;
 	uint32_t look_behind; /* bytes before a match that it may read */
 	uint32_t look_ahead;
 	uint32_t group_count;
 	bool has_marks;
-	uint32_t repeat_max; /* N of unbounded repeats; 0: there is none */
+	bool is_cut; /* some matches of `confirm` may be wider than max_width */
 };
 
 /*
- * Translates an expression with bounds for its repeats, those of *level or the
- * first level after it that makes no match too wide. Returns 0, -ENOMEM, or
- * -EINVAL with a reason.
+ * Translates an expression; its widest match has the bounds of *level, or of
+ * the first level after it that makes it no wider than REGEX_WIDTH_MAX. Returns
+ * 0, -ENOMEM, or -EINVAL with a reason.
  */
 int regex_translate(enum rule_dialect dialect, const char *pattern, size_t pattern_bytes,
 	struct regex_texts *out_texts, uint32_t *level, char out_reason[REGEX_REASON_BYTES]);

@@ -37,13 +37,6 @@ struct regex_group {
 	size_t until;
 };
 
-/* Which bytes a class has: repeats of it are bounded by that. */
-enum regex_breadth {
-	REGEX_BREADTH_SEPARATOR = 0, /* no letter, digit or `_` */
-	REGEX_BREADTH_WORD,
-	REGEX_BREADTH_ANY, /* half of all or more, as `.` and `[^x]` */
-};
-
 struct regex_translation {
 	enum rule_dialect dialect;
 	const char *begin;
@@ -59,9 +52,9 @@ struct regex_translation {
 	uint64_t look_ahead;
 	uint64_t look_behind;
 	bool has_marks;
-	bool has_repeat; /* an unbounded one */
-	/* About the last thing read, where it is one byte. */
-	enum regex_breadth breadth;
+	bool has_repeat;	/* an unbounded one */
+	bool repeats_separator; /* the last byte read is no letter, digit or `_` */
+	bool is_in_look;
 	bool has_memory;
 	int depth;
 	const char *reason; /* NULL: all is well */

@@ -113,7 +113,9 @@ static void write_class(struct regex_translation *t, const struct regex_set *set
 	unsigned size = set_size(set);
 
 	if (size == 256) {
-		translation_write(t, "(?s:.)");
+		/* As a group it would cost PCRE2 more. */
+		translation_append(t, &t->search, "(?s:.)", 6);
+		translation_write_confirm(t, "[\\x00-\\xff]");
 	} else if (size == 0) {
 		translation_write(t, "(?:\\b\\B)"); /* never */
 	} else if (size > 128) {
@@ -144,9 +146,7 @@ struct regex_extent translation_write_set(struct regex_translation *t, const str
 {
 	struct regex_extent extent = {1, 1};
 
-	t->breadth = set_size(set) >= 128 ? REGEX_BREADTH_ANY
-		: has_word_byte(set)	  ? REGEX_BREADTH_WORD
-					  : REGEX_BREADTH_SEPARATOR;
+	t->repeats_separator = !has_word_byte(set);
 	if (set->extra_count == 0) {
 		write_class(t, set);
 		return extent;

@@ -43,11 +43,13 @@ void report_shape_text_path(struct output_text *out, const char *path, size_t pa
 void report_limit_reason(
 	const char *id, const struct findings_limit *limit, char out_reason[REPORT_LIMIT_BYTES])
 {
-	if (limit->is_costly) {
+	if (limit->costly_count > 0) {
 		snprintf(out_reason, REPORT_LIMIT_BYTES,
-			"rule %s: a match at byte %llu takes too many steps; the rule is not "
-			"searched for further in this file",
-			id, (unsigned long long)limit->searched_to);
+			"rule %s: what starts at byte %llu takes too many steps to match%s; %s", id,
+			(unsigned long long)limit->searched_to,
+			limit->costly_count > 1 ? ", as do others" : "",
+			limit->is_over ? "the rule is not searched for further in this file"
+				       : "it is left out");
 	} else if (limit->is_dense) {
 		snprintf(out_reason, REPORT_LIMIT_BYTES,
 			"rule %s: its matches are too dense to go on after byte %llu "

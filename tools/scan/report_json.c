@@ -80,11 +80,16 @@ static void append_limit(
 	append_head(out, id);
 	output_text_string(out->lines, ",\"limit\":");
 	output_text_string(out->lines,
-		limit->is_costly	  ? "\"steps\""
+		limit->costly_count > 0	  ? "\"steps\""
 			: limit->is_dense ? "\"density\""
 					  : "\"findings\"");
 	append_number(out->lines, "findings", limit->count);
-	append_number(out->lines, "searched_to", limit->searched_to);
+	if (limit->costly_count > 0) {
+		append_number(out->lines, "left_out", limit->costly_count);
+		append_number(out->lines, "first_start", limit->searched_to);
+	} else {
+		append_number(out->lines, "searched_to", limit->searched_to);
+	}
 	output_text_string(out->lines, "}\n");
 }
 

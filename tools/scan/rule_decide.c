@@ -186,31 +186,40 @@ double rule_entropy(const uint8_t *bytes, size_t length)
 	return bits;
 }
 
-int rule_regexes_search(enum rule_dialect dialect, struct rule_regexes *regexes,
-	struct confirm_room *room, const uint8_t *text, size_t length, size_t *out_start,
-	size_t *out_end)
+/* Where a part has no start, its first byte is context. */
+static int search_part(enum rule_dialect dialect, struct rule_regexes *regexes,
+	struct confirm_room *room, const struct confirm_part *part, struct confirm_match *out_match)
 {
-	struct confirm_part part = {
-		.bytes = text, .length = length, .has_start = true, .has_end = true};
-
 	for (uint32_t i = 0; i < regexes->count; i++) {
 		struct confirm_regex *regex;
-		struct confirm_match match;
 		char reason[RULE_FILTER_REASON_BYTES];
 		int status = need_regex(dialect, &regexes->items[i], &regex, reason);
 
 		if (status == 0) {
-			status = confirm_regex_match(regex, room, &part, 0, length, 0, &match);
-		}
-		if (status == 1) {
-			*out_start = match.start;
-			*out_end = match.end;
+			status = confirm_regex_match(regex, room, part, part->has_start ? 0 : 1,
+				part->length, 0, out_match);
 		}
 		if (status != 0) {
 			return status;
 		}
 	}
 	return 0;
+}
+
+int rule_regexes_search(enum rule_dialect dialect, struct rule_regexes *regexes,
+	struct confirm_room *room, const uint8_t *text, size_t length, size_t *out_start,
+	size_t *out_end)
+{
+	struct confirm_part part = {
+		.bytes = text, .length = length, .has_start = true, .has_end = true};
+	struct confirm_match match;
+	int status = search_part(dialect, regexes, room, &part, &match);
+
+	if (status == 1) {
+		*out_start = match.start;
+		*out_end = match.end;
+	}
+	return status;
 }
 
 /* 1: one of the expressions matches somewhere in the text. */
@@ -258,12 +267,20 @@ static bool contains_any(const struct rule_words *words, const struct rule_subje
 static int match_target(enum rule_dialect dialect, struct rule_allowlist *list,
 	struct confirm_room *room, const struct rule_subject *subject)
 {
+	struct confirm_part line = {
+		.bytes = subject->line,
+		.length = subject->line_bytes,
+		.has_start = !subject->line_is_cut,
+		.has_end = !subject->line_end_is_cut,
+	};
+	struct confirm_match match;
+
 	switch (list->target) {
 	case RULE_TARGET_MATCH:
 		return match_any(
 			dialect, &list->regexes, room, subject->match, subject->match_bytes);
 	case RULE_TARGET_LINE:
-		return match_any(dialect, &list->regexes, room, subject->line, subject->line_bytes);
+		return search_part(dialect, &list->regexes, room, &line, &match);
 	case RULE_TARGET_SECRET:
 		break;
 	}

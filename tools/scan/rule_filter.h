@@ -33,7 +33,7 @@ enum rule_dialect {
 enum rule_target {
 	RULE_TARGET_SECRET = 0,
 	RULE_TARGET_MATCH,
-	RULE_TARGET_LINE, /* the lines of the match, at most SNIPPET_CONTEXT bytes beyond it */
+	RULE_TARGET_LINE, /* the lines of the match, fewer than SNIPPET_CONTEXT bytes beyond it */
 };
 
 /* An expression of a filter; compiled when it is first needed. */
@@ -100,6 +100,8 @@ struct rule_subject {
 	size_t secret_bytes;
 	const uint8_t *line; /* the lines of the match, cut as RULE_TARGET_LINE is */
 	size_t line_bytes;
+	bool line_is_cut; /* it starts further left */
+	bool line_end_is_cut;
 	double entropy; /* of the secret, bits a byte */
 };
 

@@ -177,7 +177,7 @@ static void show_limit(void *arg, const struct findings_limit *limit)
 {
 	struct show *show = arg;
 
-	show->worker->has_trouble = show->worker->has_trouble || limit->is_costly;
+	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
 	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
 	write_lines(show);
 }

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SNIPPET_CONTEXT = 512 };
+/* As far as words that allow findings reach, evidence.h. */
+enum { SNIPPET_CONTEXT = 4096 };
 
 struct snippet {
 	uint64_t start; /* in the file */

@@ -161,8 +161,8 @@ static void collect(void *arg, const struct finding *findings, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct finding *finding = &findings[i];
 		uint64_t from =
-			finding->start > SNIPPET_CONTEXT ? finding->start - SNIPPET_CONTEXT : 0;
-		uint64_t until = finding->end + SNIPPET_CONTEXT;
+			finding->start > FINDING_CONTEXT ? finding->start - FINDING_CONTEXT : 0;
+		uint64_t until = finding->end + FINDING_CONTEXT;
 
 		until = until < text_now->length ? until : text_now->length;
 		expect_number("start of the text", (long long)from, (long long)finding->text_start);

@@ -35,6 +35,7 @@ struct subject {
 	const char *text;
 	char found[256]; /* RULE:SECRET for each finding, with spaces between */
 	char limits[64];
+	uint64_t secret_bytes; /* of the last finding */
 };
 
 static struct rule_filter *add_rule(struct subject *subject, const char *id, const char *pattern)
@@ -56,6 +57,7 @@ static void collect(void *arg, const struct finding *findings, size_t count)
 		const struct finding *finding = &findings[i];
 		size_t length = strlen(subject->found);
 
+		subject->secret_bytes = finding->secret_end - finding->secret_start;
 		snprintf(subject->found + length, sizeof(subject->found) - length, "%s%s:%.*s",
 			length > 0 ? " " : "", subject->rules.items[finding->rule].id,
 			(int)(finding->secret_end - finding->secret_start),
@@ -68,11 +70,11 @@ static void note_limit(void *arg, const struct findings_limit *limit)
 {
 	struct subject *subject = arg;
 
-	snprintf(subject->limits, sizeof(subject->limits), "%s at %llu",
-		limit->is_costly	  ? "steps"
+	snprintf(subject->limits, sizeof(subject->limits), "%s%s at %llu",
+		limit->costly_count > 0	  ? "steps"
 			: limit->is_dense ? "density"
 					  : "findings",
-		(unsigned long long)limit->searched_to);
+		limit->is_over ? "" : ", goes on,", (unsigned long long)limit->searched_to);
 }
 
 static bool locate(
@@ -102,6 +104,7 @@ static void scan(struct subject *subject, size_t step)
 
 	subject->found[0] = '\0';
 	subject->limits[0] = '\0';
+	subject->secret_bytes = 0;
 	expect_ready("engine",
 		engine_create(&matcher_hyperscan, &subject->rules, &engine, &trouble) == 0);
 	expect_ready("worker", engine_worker_create(engine, &worker) == 0);
@@ -136,9 +139,7 @@ static void scan(struct subject *subject, size_t step)
 	snippets_free(&yield.snippets);
 }
 
-/* Frees the rules. */
-static void expect_found(
-	const char *what, struct subject *subject, const char *text, const char *expected)
+static void measure(const char *what, struct subject *subject, const char *text)
 {
 	struct matcher_trouble trouble = {0};
 	const char *missing;
@@ -151,10 +152,33 @@ static void expect_found(
 			what, matcher_hyperscan.measure(&subject->rules.items[i], &trouble) == 0);
 	}
 	expect_ready(what, rules_resolve(&subject->rules, &rule, &missing) == 0);
-	scan(subject, STEP_BYTES);
+}
+
+/* In windows of that many bytes. */
+static void expect_in_steps(
+	const char *what, struct subject *subject, const char *expected, size_t step)
+{
+	scan(subject, step);
 	expect_text(what, expected, subject->found);
-	scan(subject, strlen(text));
-	expect_text(what, expected, subject->found);
+}
+
+/* Frees the rules. */
+static void expect_found(
+	const char *what, struct subject *subject, const char *text, const char *expected)
+{
+	measure(what, subject, text);
+	expect_in_steps(what, subject, expected, STEP_BYTES);
+	expect_in_steps(what, subject, expected, strlen(text));
+	rules_free(&subject->rules);
+}
+
+/* Of long texts. */
+static void expect_whole(
+	const char *what, struct subject *subject, const char *text, const char *expected)
+{
+	measure(what, subject, text);
+	expect_in_steps(what, subject, expected, 5000);
+	expect_in_steps(what, subject, expected, strlen(text));
 	rules_free(&subject->rules);
 }
 
@@ -199,6 +223,7 @@ static struct rule_allowlist *add_list(struct rule_filter *filter)
 static void check_allowlists(void)
 {
 	static const char text[] = "k=one x\nk=two\nk=test3 # fine\n";
+	static char far[16384];
 	struct subject subject = {0};
 	struct rule_allowlist *list;
 
@@ -225,6 +250,21 @@ static void check_allowlists(void)
 	(void)rule_words_add(&list->stopwords, "o");
 	list->needs_all = true;
 	expect_found("all kinds", &subject, text, "r:test3");
+
+	/* Far from the match; neither `^` nor `$` is where the line is cut. */
+	memset(far, '-', sizeof(far) - 1);
+	memcpy(far + 4200, "k=one", 5);
+	memcpy(far + 4200 + 5 + 4000, "END\nk=two", 9);
+	subject = (struct subject){0};
+	list = add_list(add_rule(&subject, "r", "k=([a-z]+)"));
+	(void)rule_regexes_add(&list->regexes, "END$");
+	list->target = RULE_TARGET_LINE;
+	expect_whole("4000 bytes away", &subject, far, "r:two");
+	subject = (struct subject){0};
+	list = add_list(add_rule(&subject, "r", "k=([a-z]+)"));
+	(void)rule_regexes_add(&list->regexes, "^-+k|(?m)^-+k|k=two-+(?:$|\\z)");
+	list->target = RULE_TARGET_LINE;
+	expect_whole("cuts", &subject, far, "r:one r:two");
 
 	subject = (struct subject){0};
 	list = add_list(add_rule(&subject, "r", "k=([a-z0-9]+)"));
@@ -283,6 +323,57 @@ static void check_companions(void)
 	expect_found("only a companion, of none", &subject, text, "");
 }
 
+/* A text of `before`, `unit` so often, and `after`; returns its length. */
+static size_t fill(char *text, const char *before, const char *unit, int count, const char *after)
+{
+	char *end = stpcpy(text, before);
+
+	for (int i = 0; i < count; i++) {
+		end = stpcpy(end, unit);
+	}
+	return (size_t)(stpcpy(end, after) - text);
+}
+
+/* The secret of the only finding has that length; 0: there is none. */
+static void check_length(const char *pattern, const char *text, uint64_t length)
+{
+	struct subject subject = {0};
+
+	(void)add_rule(&subject, "r", pattern);
+	measure(pattern, &subject, text);
+	scan(&subject, strlen(text));
+	rules_free(&subject.rules);
+	expect_number(pattern, (long long)length, (long long)subject.secret_bytes);
+}
+
+static void check_long_matches(void)
+{
+	static char text[70000];
+
+	(void)fill(text, "K", "ab", 8000, "Z");
+	check_length("K((?:a|b)*)Z", text, 16000);
+	(void)fill(text, "x\"", "x\\\"", 1500, "\"");
+	check_length("\"((?:[^\"\\\\]|\\\\.)*)\"", text, 4500);
+	(void)fill(text, "K=", "abc.", 3000, "z;");
+	check_length("K=((?:[\\w-]+\\.)*[\\w-]+);", text, 12001);
+	(void)fill(text, "K", "x\n", 8000, "Z");
+	check_length("K([\\s\\S]*?)Z", text, 16000);
+	(void)fill(text, "K", "a", 16384, "Z");
+	check_length("K(a+)Z", text, 16384);
+	/* Too long: what is not the end may be left out. */
+	(void)fill(text, "K", "a", 40000, "Z");
+	check_length("K(a+)Z", text, 0);
+	check_length("K(a+)", text, 16385);
+	/* Groups as in Go. */
+	(void)fill(text, "K", "a", 300, "Z");
+	check_length("K((a|aa)+)+Z", text, 300);
+	check_length("K(a+)+Z", text, 300);
+	(void)fill(text, "key=", "abcde", 60, "");
+	check_length("key=((?:[a-z0-9]{4,})[-_]?)+", text, 300);
+	(void)fill(text, "\"", "ab\\\"", 80, "c\"");
+	check_length("\"(?:([^\"\\\\]+)|\\\\.)*\"", text, 1);
+}
+
 static void check_limits(void)
 {
 	static char text[512];
@@ -298,7 +389,14 @@ static void check_limits(void)
 	snprintf(text + 300, sizeof(text) - 300, " b\nab");
 	(void)add_rule(&subject, "r", "x|(?:a|aa)+(?:[ab])\\z");
 	expect_found("a match that takes too many steps", &subject, text, "");
-	expect_text("is named", "steps at 0", subject.limits);
+	expect_text("is named, and is over after many", "steps at 0", subject.limits);
+	memset(text, 'a', 30);
+	snprintf(text + 30, sizeof(text) - 30, "!\nkey=abc\n");
+	memcpy(text, "key=", 4);
+	subject = (struct subject){0};
+	(void)add_rule(&subject, "r", "(?m)key=((?:[a-z0-9]+[.]?)+)$");
+	expect_found("what follows it", &subject, text, "r:abc");
+	expect_text("is named", "steps, goes on, at 0", subject.limits);
 }
 
 int main(void)
@@ -309,6 +407,7 @@ int main(void)
 	check_others();
 	check_companions();
 	check_limits();
+	check_long_matches();
 	return expect_status();
 }
 #endif
