@@ -124,8 +124,8 @@ static int compile(const struct confirm_regex *regex, bool has_end, bool has_sta
 	}
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	*out_code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
-		PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX | PCRE2_USE_OFFSET_LIMIT, &status, &offset,
-		context);
+		PCRE2_MULTILINE | PCRE2_DOTALL | PCRE2_ALT_CIRCUMFLEX | PCRE2_USE_OFFSET_LIMIT,
+		&status, &offset, context);
 	pcre2_compile_context_free(context);
 	free(text);
 	if (*out_code == NULL) {

@@ -10,6 +10,7 @@
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/rule_filter.h"
+#include "tools/scan/rules_cache.h"
 #include "tools/scan/rules_reader.h"
 
 #include <errno.h>
@@ -229,7 +230,9 @@ static bool measure(const struct scan_patterns *patterns, const struct matcher_o
 	free(is_left_out);
 	is_ok = is_ok && rules->count > 0;
 	if (is_ok && recalls && rules->count < count) {
-		/* Without those it may have been compiled before. */
+		/* Without those they may have been compiled before. */
+		rules_cached_destroy(rules->cached);
+		rules->cached = NULL;
 		(void)matcher->recall(rules);
 	}
 	return is_ok;

@@ -46,7 +46,7 @@ enum {
 
 struct regex_texts {
 	char *search;  /* for Hyperscan, to be compiled with HS_FLAG_MULTILINE */
-	char *confirm; /* for PCRE2, with marks; PCRE2_MULTILINE */
+	char *confirm; /* for PCRE2, with marks; PCRE2_MULTILINE, PCRE2_DOTALL */
 	/* Bytes of the shortest match, and of the widest that counts. */
 	uint32_t min_width;
 	uint32_t max_width;

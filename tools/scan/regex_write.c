@@ -113,9 +113,8 @@ static void write_class(struct regex_translation *t, const struct regex_set *set
 	unsigned size = set_size(set);
 
 	if (size == 256) {
-		/* As a group it would cost PCRE2 more. */
 		translation_append(t, &t->search, "(?s:.)", 6);
-		translation_write_confirm(t, "[\\x00-\\xff]");
+		translation_write_confirm(t, ".");
 	} else if (size == 0) {
 		translation_write(t, "(?:\\b\\B)"); /* never */
 	} else if (size > 128) {

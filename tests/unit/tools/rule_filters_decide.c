@@ -374,6 +374,21 @@ static void check_long_matches(void)
 	check_length("\"(?:([^\"\\\\]+)|\\\\.)*\"", text, 1);
 }
 
+/* A class of all bytes takes PCRE2 no more than one of them. */
+static void check_large_pattern(void)
+{
+	static const char pattern[] = "(?:[\\s\\S]K[\\s\\S]Q){1000}";
+	struct confirm_regex *regex;
+	char reason[REGEX_REASON_BYTES] = "";
+	uint32_t level = 0;
+
+	expect_number(pattern, 0,
+		confirm_regex_create(RULE_DIALECT_GO, CONFIRM_SCOPE_PARTS, pattern,
+			sizeof(pattern) - 1, &level, &regex, reason));
+	expect_number(reason, 0, confirm_regex_check(regex, reason));
+	confirm_regex_destroy(regex);
+}
+
 static void check_limits(void)
 {
 	static char text[512];
@@ -408,6 +423,7 @@ int main(void)
 	check_companions();
 	check_limits();
 	check_long_matches();
+	check_large_pattern();
 	return expect_status();
 }
 #endif
