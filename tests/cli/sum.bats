@@ -795,7 +795,7 @@ wait_for_open() {
 
 @test "help and version" {
 	run -0 "$PINION" sum -h
-	[ "${#lines[@]}" -le 33 ]
+	[ "${#lines[@]}" -le 50 ]
 	run -0 "$PINION" sum --help
 	[[ $output == *"Exit status"* ]]
 	[ "$output" = "$("$PINION" help sum)" ]
