@@ -185,10 +185,10 @@ static void check_until(uint32_t timeout_us)
 		until_ns = runtimes_counters(runtime).park_until_ns;
 		expect_true("for ever", until_ns == UINT64_MAX);
 	} else {
+		/* A sleep that is to publish figures ends sooner. */
 		do {
 			until_ns = runtimes_counters(runtime).park_until_ns;
-		} while (until_ns == UINT64_MAX);
-		expect_true("not before it began", until_ns >= begin_ns + timeout_ns);
+		} while (until_ns == UINT64_MAX || until_ns < begin_ns + timeout_ns);
 		expect_true("nor later", until_ns <= pinion_clock_now_ns() + timeout_ns);
 	}
 	end();

@@ -95,15 +95,10 @@ static void check_others(void)
 	size_t bytes = own()->word_count * sizeof(uint64_t);
 	struct pin_trace_header *copy = malloc(bytes);
 	uint64_t zero = 0;
+	static const char nonsense[200] = "nonsense"; /* longer than a header */
 
 	expect_ready("memory", copy != NULL);
-	check_beside("nonsense",
-		make_page("nonsense that is long enough for a header, which "
-			  "has 168 bytes; so it goes on for a while, until "
-			  "it is as long as that, and then for some bytes "
-			  "more, of which none is read",
-			200),
-		-EPROTO, "it is no trace");
+	check_beside("nonsense", make_page(nonsense, sizeof(nonsense)), -EPROTO, "it is no trace");
 	check_beside("short", make_page("short", 5), -EPROTO, "too short");
 	check_beside("empty", make_page("", 0), -EAGAIN, "try again");
 	memcpy(copy, own()->words, bytes);
