@@ -789,12 +789,13 @@ ends_at_its_limit() {
 		scan --format=json -e "$pattern" dense
 		dense_status=$status
 		sed -E 's/"dense"/"sparse"/; s/"[0-9a-f]{32}"/""/' out >expected
-		sed 's/: dense: /: sparse: /' err >expected_err
+		sed 's/: dense: /: sparse: /; /without progress/d' err >expected_err
 		while read -r window workers; do
 			scan --format=json --window=$window --workers=$workers -e "$pattern" sparse
 			expect "$dense_status"
 			sed -E 's/"[0-9a-f]{32}"/""/' out | diff expected -
-			diff expected_err err
+			# A slow build takes long for a window of zeros, and says so.
+			sed '/without progress/d' err | diff expected_err -
 		done < <(each_of "64K 4K 1M" "1 3")
 	done
 }

@@ -37,7 +37,7 @@ make_tree() {
 @test "a scan's trace keeps to the format, and has each file's requests" {
 	make_tree
 	pinion scan --workers=3 --trace=t.json tree
-	[ "$status" -le 1 ]
+	[ "$status" -le 1 ] || { cat err; return 1; }
 	[ ! -s err ]
 	expect_schema t.json
 	jq -e '.otherData.lost_events == 0 and .otherData.halves == 0' t.json

@@ -90,6 +90,16 @@ static void check_beside(const char *kind, int low, int error, const char *line)
 	expect_number(kind, -ENOENT, find_own(1));
 }
 
+/* Word by word: the worker goes on to write. */
+static void copy_page(struct pin_trace_header *copy)
+{
+	uint64_t *words = (uint64_t *)copy;
+
+	for (size_t i = 0; i < own()->word_count; i++) {
+		words[i] = pin_load_relaxed_u64(&own()->words[i]);
+	}
+}
+
 static void check_others(void)
 {
 	size_t bytes = own()->word_count * sizeof(uint64_t);
@@ -101,10 +111,10 @@ static void check_others(void)
 	check_beside("nonsense", make_page(nonsense, sizeof(nonsense)), -EPROTO, "it is no trace");
 	check_beside("short", make_page("short", 5), -EPROTO, "too short");
 	check_beside("empty", make_page("", 0), -EAGAIN, "try again");
-	memcpy(copy, own()->words, bytes);
+	copy_page(copy);
 	memcpy(copy, &zero, sizeof(zero));
 	check_beside("being filled", make_page(copy, bytes), -EAGAIN, "try again");
-	memcpy(copy, own()->words, bytes);
+	copy_page(copy);
 	copy->process_start++;
 	check_beside("another process's", make_page(copy, bytes), -ENOENT, "");
 	check_beside("the same", dup(own()->page.fd), -ENOENT, "");
