@@ -57,7 +57,9 @@ static void put_record(struct pin_walk_block *block, const struct pin_walk_recor
 
 	PIN_CHECK(bytes <= block->capacity_bytes - block->used_bytes);
 	memcpy(end, record, sizeof(*record));
-	memcpy(end + sizeof(*record), name, name_bytes);
+	if (name_bytes > 0) { /* else `name` may be NULL */
+		memcpy(end + sizeof(*record), name, name_bytes);
+	}
 	block->used_bytes += (uint32_t)bytes;
 }
 
