@@ -194,8 +194,8 @@ static int place_workers(
  * What the machine and its kernel offer. The CPUs are looked for on another
  * thread, while this one asks for the fence: the kernel grants it, if not when
  * the program was loaded, when all CPUs have passed through the scheduler, some
- * milliseconds later. That thread has a table of descriptors of its own, so
- * nothing is opened here meanwhile: race detectors know of one table only.
+ * milliseconds later. That thread has a table of descriptors of its own, of
+ * which race detectors do not know: until it ends, this one opens nothing.
  */
 static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *out_topology)
 {

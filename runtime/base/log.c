@@ -185,7 +185,7 @@ static void say_skipped(const struct pin_log *log, struct pin_log_rate *row)
 		return;
 	}
 	snprintf(message, sizeof(message), "%u more like \"%s\" in a second", skipped, format);
-	/* Relaxed: lines of one format have the same level and component. */
+	/* Relaxed: each format has one level and one component. */
 	pin_log_send(log, (enum pinion_log_level)pin_load_relaxed_u32(&row->level),
 		(enum pinion_log_component)pin_load_relaxed_u32(&row->component), message);
 }

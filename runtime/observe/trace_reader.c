@@ -303,7 +303,7 @@ static int find_page(struct search *search, struct pinion_trace **out_trace)
 	return rc;
 }
 
-/* There is no other: the line says what is wrong with it. */
+/* The process has no other page, so the line names the defect of this one. */
 static int say_refused(const struct search *search, const struct pin_log *log)
 {
 	struct pinion_trace *trace = NULL;

@@ -4,7 +4,7 @@
  * being walked.
  *
  * The walk makes a level for each directory that has rules, and asks it for
- * each entry; gitignore.c has the rules of one file.
+ * each entry; gitignore.c applies the rules of a single file.
  *
  * Invariant: memory and time are bounded by the limits of ignore.h, whatever
  * the files contain.

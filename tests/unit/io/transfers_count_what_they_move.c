@@ -3,8 +3,8 @@
  * Goal: a transfer that is done in parts goes on exactly where the last part
  * ended, adds its bytes to the counters once, at its end, and gives up after
  * the 65th attempt in a row without a byte, and not earlier; by ring entries,
- * and by plain calls. What was refused, tried alone or evicted is counted once
- * each.
+ * and by plain calls. The counters take a refused, a retried and an evicted
+ * request once each.
  * Method: white box: results are made up, for pin_request_complete() on a
  * fallback ring that is never polled, and for calls of the kernel: answers.h.
  */

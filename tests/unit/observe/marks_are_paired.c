@@ -235,7 +235,7 @@ static void check_sleeps(void)
 
 /* ---- order ---- */
 
-/* By time; of one time, a ring's stay in order, and outer slices come first. */
+/* By time. At the same time a ring keeps its order, and outer slices lead. */
 static void check_order(void)
 {
 	begin();

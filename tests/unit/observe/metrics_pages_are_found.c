@@ -98,7 +98,7 @@ static int inspect_child(void *arg)
 	return expect_status();
 }
 
-/* Two processes of one tick would look the same: the child begins later. */
+/* The kernel starts the child in a later tick, so that the two differ. */
 static void await_next_tick(void)
 {
 	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);

@@ -8,7 +8,7 @@
 static const struct rule_builtin rules[] = {
 	{"anthropic-api-key", "Anthropic API key, or admin key",
 		"\\bsk-ant-(api|admin)[0-9]{2}-[A-Za-z0-9_-]{80,120}"},
-	{"anthropic-oauth-token", "Anthropic OAuth token, as Claude Code keeps it",
+	{"anthropic-oauth-token", "Anthropic OAuth token, of command-line clients",
 		"\\bsk-ant-o[ar]t[0-9]{2}-[A-Za-z0-9_-]{80,120}"},
 	{"apify-token", "Apify API token", "\\bapify_api_[A-Za-z0-9]{36}\\b"},
 	{"databricks-token", "Databricks personal access token",
