@@ -389,6 +389,24 @@ static void check_large_pattern(void)
 	confirm_regex_destroy(regex);
 }
 
+/* 31 matches of a rule may take too many steps; the 32nd ends the rule. */
+static void check_costly(uint32_t count, const char *expected)
+{
+	static const char line[] = "key=aaaaaaaaaaaaaaaaaaaaaaaaaa!\n";
+	static char text[33 * sizeof(line)];
+	struct subject subject = {0};
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < count; i++) {
+		strcat(text, line);
+	}
+	strcat(text, "key=abc\n");
+	(void)add_rule(&subject, "r", "(?m)key=((?:[a-z0-9]+[.]?)+)$");
+	measure("after costly matches", &subject, text);
+	expect_in_steps("after costly matches", &subject, expected, strlen(text));
+	rules_free(&subject.rules);
+}
+
 static void check_limits(void)
 {
 	static char text[512];
@@ -412,6 +430,8 @@ static void check_limits(void)
 	(void)add_rule(&subject, "r", "(?m)key=((?:[a-z0-9]+[.]?)+)$");
 	expect_found("what follows it", &subject, text, "r:abc");
 	expect_text("is named", "steps, goes on, at 0", subject.limits);
+	check_costly(31, "r:abc");
+	check_costly(32, "");
 }
 
 int main(void)
