@@ -3,11 +3,14 @@
  * Goal: a transfer of the high lane passes those that wait for their device, 8
  * in a row at most, whether it had to wait itself or starts at once; those that
  * it passes keep their order, and a cancel leaves the others as they were. G2.
- * Method: one request is all the depth, so they end in the order in which they
- * start; a task that submits them all lets none end before. Then two that wait
- * in different ways: a read of a pipe leaves room for a small request alone.
+ * Method: one request is all the depth, and each appends its number to a
+ * file, so the file has the order in which they start (their tasks may run in
+ * another: urgent ones pass there, too); a task that submits them all lets none
+ * end before. Then two that wait in different ways: a read of a pipe leaves
+ * room for a small request alone.
  */
 #include "tests/support/requests.h"
+#include "tests/support/scratch.h"
 
 #include "runtime/task/entry.h"
 
@@ -28,6 +31,8 @@ static struct pinion_runtime *runtime;
 static struct pinion_file file;
 static struct pinion_file pipe_file;
 static uint8_t memory[2 * PAGE];
+static struct pinion_file order_file; /* appends */
+static uint8_t numbers[ALL];
 
 static void limit(uint32_t depth_count, uint64_t depth_bytes)
 {
@@ -39,37 +44,19 @@ static void limit(uint32_t depth_count, uint64_t depth_bytes)
 	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
-static struct pinion_request *begin_write(
-	struct requests_one *one, uint64_t length_bytes, bool is_urgent)
-{
-	struct pinion_request *request =
-		requests_begin_transfer(one, PINION_OP_WRITE, &file, memory, 0, length_bytes);
-
-	request->task.flags = is_urgent ? (uint32_t)PINION_TASK_HIGH : 0;
-	return request;
-}
-
 /* ---- all of them wait ---- */
 
 static struct requests_one ones[ALL]; /* the urgent ones are the last */
-static uint32_t order[ALL];
-static uint32_t ended; /* [own] the worker's */
 static uint32_t cancelled_index;
-
-static int note_end(struct pinion_task *task)
-{
-	struct requests_one *one = PIN_CONTAINER_OF(task, struct requests_one, request.task);
-
-	order[ended++] = (uint32_t)(one - ones);
-	return requests_entered(task);
-}
 
 static void submit_all(struct tasks_hold *hold)
 {
 	(void)hold;
 	for (uint32_t i = 0; i < ALL; i++) {
-		begin_write(&ones[i], PAGE, i >= OTHERS);
-		ones[i].request.task.run = note_end;
+		numbers[i] = (uint8_t)i;
+		requests_begin_transfer(
+			&ones[i], PINION_OP_WRITE, &order_file, &numbers[i], 0, sizeof(numbers[i]));
+		ones[i].request.task.flags = i >= OTHERS ? (uint32_t)PINION_TASK_HIGH : 0;
 		expect_number("submit", 0, pinion_request_submit(runtime, &ones[i].request));
 	}
 	if (cancelled_index < ALL) {
@@ -80,45 +67,54 @@ static void submit_all(struct tasks_hold *hold)
 
 static void check_rows(uint32_t cancelled)
 {
-	uint32_t expected[ALL];
+	uint8_t expected[ALL];
+	uint8_t started[ALL + 1];
 	uint32_t count = 0;
 	uint32_t other = 0;
 	uint32_t urgent = OTHERS;
 	struct tasks_hold hold = {.prepare = submit_all};
 
 	limit(1, 0);
-	ended = 0;
+	expect_ready("order", ftruncate(order_file.fd, 0) == 0);
 	cancelled_index = cancelled;
 	tasks_hold_begin(&hold, runtime, 0);
 	tasks_hold_end(&hold);
 	for (uint32_t i = 0; i < ALL; i++) {
-		expect_number("result", i == cancelled ? -ECANCELED : PAGE,
+		expect_number("result", i == cancelled ? -ECANCELED : 1,
 			(long long)requests_await(&ones[i]));
 	}
-	/* One at once, or the cancelled one, whose task needs no device. */
-	if (cancelled < ALL) {
-		expected[count++] = cancelled;
-	}
-	expected[count++] = other++;
-	while (count < ALL) {
-		for (uint32_t i = 0; i < ROW && urgent < ALL; i++, urgent++) {
-			if (urgent == cancelled) {
-				i--;
-				continue;
+	/* The first at once, before others wait. */
+	expected[count++] = (uint8_t)other++;
+	while (other < OTHERS || urgent < ALL) {
+		for (uint32_t i = 0; i < ROW && urgent < ALL; urgent++) {
+			if (urgent != cancelled) {
+				expected[count++] = (uint8_t)urgent;
+				i++;
 			}
-			expected[count++] = urgent;
 		}
 		other += other == cancelled ? 1 : 0;
 		if (other < OTHERS) {
-			expected[count++] = other++;
+			expected[count++] = (uint8_t)other++;
 		}
 	}
-	for (uint32_t i = 0; i < ALL; i++) {
-		expect_number("order", expected[i], order[i]);
+	expect_number(
+		"started", count, (long long)pread(order_file.fd, started, sizeof(started), 0));
+	for (uint32_t i = 0; i < count; i++) {
+		expect_number("order", expected[i], started[i]);
 	}
 }
 
 /* ---- some start at once ---- */
+
+static struct pinion_request *begin_write(
+	struct requests_one *one, uint64_t length_bytes, bool is_urgent)
+{
+	struct pinion_request *request =
+		requests_begin_transfer(one, PINION_OP_WRITE, &file, memory, 0, length_bytes);
+
+	request->task.flags = is_urgent ? (uint32_t)PINION_TASK_HIGH : 0;
+	return request;
+}
 
 static uint32_t lined_up;
 
@@ -197,8 +193,14 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
 	expect_ready("/dev/null", file.fd >= 0);
+	scratch_enter("urgent_requests_pass");
+	order_file =
+		runtimes_plain_file(open("order", O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
+	expect_ready("order", order_file.fd >= 0);
 	check_level(PINION_IO_FALLBACK);
 	check_level(PINION_IO_AUTO);
+	close(order_file.fd);
 	close(file.fd);
+	scratch_leave();
 	return expect_status();
 }
