@@ -9,6 +9,7 @@
 #include <pinion/buffer.h>
 #include <pinion/call.h>
 #include <pinion/channel.h>
+#include <pinion/checkpoint.h>
 #include <pinion/chunk.h>
 #include <pinion/config.h>
 #include <pinion/fault.h>
