@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scan: what the library calls for each file and window, and how it is
- * set up and ended.
- *
- * Each worker has an engine worker, lists and line space of its own; each file
- * in flight has its findings' state in the scan's memory. Lines of a file are
- * written while its lock is held, which keeps them in order.
+ * How a scan is set up, fed and ended.
  */
 #include "tools/scan/run.h"
 
 #include "tools/input.h"
-#include "tools/meanwhile.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/output_file.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
-#include "tools/scan/reporter.h"
-#include "tools/scan/rules_cache.h"
-#include "tools/scan/search.h"
-#include "tools/scan/selftest.h"
-#include "tools/scan/tally.h"
+#include "tools/scan/job.h"
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,248 +35,6 @@ enum {
 	WINDOW_SHARE_MIN = 768 << 10,
 	/* So often a signal is looked for while rules are compiled. */
 	COMPILE_LOOK_NS = 100 * 1000 * 1000,
-};
-
-/* State of one worker, which no other uses while the scan runs. */
-struct scan_worker {
-	struct search_worker search;
-	struct reporter_worker reporter;
-	struct tally tally;
-	uint64_t hole_bytes; /* searched of the hole that is being searched */
-	uint64_t part_bytes; /* of holes that were not searched to their ends */
-	bool has_trouble;
-};
-
-/*
- * The test of the library that searches. It takes some 15 ms, in which the scan
- * already reads: only a line of its output waits until the test has passed.
- */
-struct library_test {
-	bool compiles;	  /* some rules are not compiled already */
-	char reason[320]; /* why the library that searches cannot be trusted */
-	struct meanwhile running;
-	pthread_mutex_t lock; /* of the end of `running` */
-	int error;
-	bool has_ended; /* [W:lock holder R:any] then `error` is known */
-};
-
-struct scan_job {
-	struct library_test test;
-	const struct scan_options *options;
-	struct reporter reporter;
-	struct search search;
-	struct pinion_runtime *runtime;
-	struct pinion_scan *scan;
-	struct pinion_scan_stats totals;
-	struct scan_worker *workers; /* one more than workers: see worker_here() */
-	uint32_t worker_count;
-	bool has_trouble;
-};
-
-/* The last one is the adding thread's, which reports some paths itself. */
-static struct scan_worker *worker_here(struct scan_job *job)
-{
-	int index = pinion_worker_index(job->runtime);
-
-	return &job->workers[index >= 0 ? (uint32_t)index : job->worker_count];
-}
-
-/* A batch of findings on its way out. */
-struct show {
-	struct scan_job *job;
-	const struct pinion_scan_file *file;
-	struct scan_worker *worker;
-};
-
-static int test_library(void *arg)
-{
-	struct library_test *test = arg;
-
-	return selftest_library(test->compiles, test->reason, sizeof(test->reason));
-}
-
-/* Only where the library searches. */
-static void begin_test(struct scan_job *job, const struct matcher_ops *matcher)
-{
-	if (matcher == &matcher_literal) {
-		job->test.has_ended = true;
-		return;
-	}
-	job->test.compiles =
-		job->options->patterns.expression_count + job->options->patterns.file_count > 0 &&
-		!rules_cached_has(job->reporter.rules);
-	meanwhile_begin(&job->test.running, test_library, &job->test);
-}
-
-/* Waits for the end of the test. */
-static bool is_library_sound(struct scan_job *job)
-{
-	struct library_test *test = &job->test;
-
-	if (!__atomic_load_n(&test->has_ended, __ATOMIC_ACQUIRE)) {
-		pthread_mutex_lock(&test->lock);
-		if (!test->has_ended) {
-			test->error = meanwhile_end(&test->running);
-			__atomic_store_n(&test->has_ended, true, __ATOMIC_RELEASE);
-		}
-		pthread_mutex_unlock(&test->lock);
-	}
-	return test->error == 0;
-}
-
-static void write_lines(struct show *show)
-{
-	struct scan_worker *worker = show->worker;
-	struct output_text *lines = &worker->reporter.lines;
-
-	if (lines->failed) {
-		report_path(show->file->path, report_reason(ENOMEM));
-		worker->has_trouble = true;
-		lines->failed = false;
-		worker->reporter.path.failed = false;
-	} else if (lines->length > 0 &&
-		(!is_library_sound(show->job) ||
-			!reporter_write(&show->job->reporter, &worker->reporter))) {
-		/* Its findings cannot be trusted, or are not read. */
-		pinion_scan_cancel(show->job->scan);
-	}
-}
-
-static void show_findings(void *arg, const struct finding *findings, size_t count)
-{
-	struct show *show = arg;
-	struct search_file *searched = show->file->user;
-	size_t shown = reporter_findings(
-		&show->job->reporter, &show->worker->reporter, show->file, findings, count);
-
-	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
-	progress_add(show->job->runtime, &(struct progress){.findings = shown});
-	write_lines(show);
-}
-
-static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
-{
-	struct show *show = arg;
-
-	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
-	write_lines(show);
-}
-
-static void show_limit(void *arg, const struct findings_limit *limit)
-{
-	struct show *show = arg;
-
-	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
-	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
-	write_lines(show);
-}
-
-static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
-
-static void note_hole(void *arg, uint64_t bytes)
-{
-	struct show *show = arg;
-
-	show->worker->hole_bytes += bytes;
-	progress_add(show->job->runtime, &(struct progress){.bytes = bytes});
-}
-
-static int on_open(void *arg, struct pinion_scan_file *file)
-{
-	const struct scan_job *job = arg;
-	struct search_file *searched = file->user;
-	int error = search_open(&job->search, searched);
-
-	searched->findings.path = file->path;
-	searched->findings.path_bytes = file->path_bytes;
-	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
-	if (error == 0) {
-		progress_add(job->runtime, &(struct progress){.begun_files = 1});
-	}
-	return error;
-}
-
-static bool has_enough(const struct scan_job *job, struct search_file *searched)
-{
-	return job->options->report.format->ends_files &&
-		__atomic_load_n(&searched->shown_count, __ATOMIC_RELAXED) > 0;
-}
-
-static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
-{
-	struct scan_job *job = arg;
-	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
-
-	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
-	int rc;
-
-	if (!window->is_hole) {
-		progress_add(job->runtime, &(struct progress){.bytes = new_bytes});
-	}
-	show.worker->hole_bytes = 0;
-	rc = search_window(
-		&job->search, &show.worker->search, file->user, window, show_findings, &show);
-	if (rc != 0) {
-		/* The scan counts holes only whole. */
-		show.worker->part_bytes += show.worker->hole_bytes;
-	}
-	return rc == 0 && has_enough(job, file->user) ? PINION_SCAN_ENOUGH : rc;
-}
-
-static int on_close(void *arg, struct pinion_scan_file *file, int error)
-{
-	struct scan_job *job = arg;
-	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
-	struct search_file *searched = file->user;
-	int close_error = search_close(
-		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
-
-	if (job->options->report.format->file_end != NULL) {
-		reporter_file_end(
-			&job->reporter, &show.worker->reporter, file, searched->shown_count);
-		write_lines(&show);
-	}
-	progress_add(job->runtime, &(struct progress){.ended_files = 1});
-	return error != 0 ? error : close_error;
-}
-
-/* `pinion scan WORD PATH`, as grep is called. */
-static bool is_likely_a_pattern(const struct scan_job *job, const char *path, int error)
-{
-	const struct scan_options *options = job->options;
-
-	return error == -ENOENT && options->path_count > 1 &&
-		options->patterns.expression_count + options->patterns.file_count == 0 &&
-		strcmp(path, options->paths[0]) == 0;
-}
-
-static void on_report(
-	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
-{
-	struct scan_job *job = arg;
-	struct scan_worker *worker = worker_here(job);
-
-	const struct search_file *searched = file->user;
-
-	tally_add(&worker->tally, file, outcome, error);
-	if (scanning_is_trouble(outcome, error)) {
-		if (searched != NULL && searched->is_late) {
-			report_hole_timeout(file, searched->late_offset);
-		} else if (searched == NULL || !searched->has_gaps) {
-			report_outcome(file, outcome, error);
-		}
-		if (is_likely_a_pattern(job, file->path, error)) {
-			report_line("a pattern to search for follows -e, a plain word -F -e");
-		}
-		worker->has_trouble = true;
-	}
-}
-
-static const struct pinion_scan_ops scan_ops = {
-	.open = on_open,
-	.window = on_window,
-	.close = on_close,
-	.report = on_report,
 };
 
 static uint32_t round_up(uint32_t bytes)
@@ -323,7 +70,7 @@ static void report_no_start(struct scan_job *job, int error)
 {
 	struct rlimit limit;
 
-	if (!is_library_sound(job)) {
+	if (!scan_job_is_sound(job)) {
 		report_line("cannot start: %s", job->test.reason);
 	} else if (error == -ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 &&
 		limit.rlim_cur != RLIM_INFINITY) {
@@ -400,14 +147,14 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	/* What the first open waits for is begun first. */
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
-	begin_test(job, matcher);
+	scan_job_begin_test(job, matcher);
 	await_compiled(&searching);
 	search_error = meanwhile_end(&searching);
 	compile_limit_end();
 	error = meanwhile_end(&creating);
 	/* A library that cannot be trusted may be the reason of an error. */
 	if ((search_error != 0 || error != 0 || !job->test.running.has_thread) &&
-		!is_library_sound(job)) {
+		!scan_job_is_sound(job)) {
 		report_line("%s", job->test.reason);
 		return false;
 	}
@@ -427,20 +174,12 @@ static int start(struct scan_job *job)
 	struct engine_needs needs = engine_needs(job->search.engine);
 	struct evidence_needs evidence = reporter_needs(&job->reporter);
 	struct pinion_scan_config scan_config = job->options->scanning.scan;
-	int error = 0;
+	int error;
 
 	search_ask(&job->search, &evidence);
 	job->search.hole_ns_max = scan_config.file_timeout_ns;
 	job->search.is_stopped = signals_interrupted;
-	job->search.note_hole = note_hole;
-	job->worker_count = pinion_runtime_worker_count(job->runtime);
-	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
-	if (job->workers == NULL) {
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < job->worker_count && error == 0; i++) {
-		error = search_worker_init(&job->workers[i].search, &job->search);
-	}
+	error = scan_job_add_workers(job);
 	scan_config.order = needs.in_order ? PINION_SCAN_IN_ORDER : PINION_SCAN_PARALLEL;
 	scan_config.overlap_bytes = job->search.evidence.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;
@@ -448,7 +187,8 @@ static int start(struct scan_job *job)
 	scan_config.report_gaps = 1;
 	scan_config.file_user_bytes = sizeof(struct search_file);
 	if (error == 0) {
-		error = pinion_scan_create(job->runtime, &scan_config, &scan_ops, job, &job->scan);
+		error = pinion_scan_create(
+			job->runtime, &scan_config, &scan_job_ops, job, &job->scan);
 	}
 	return error;
 }
@@ -481,16 +221,10 @@ static void feed(struct scan_job *job)
 /* Accepts a job that was never or only partly started. */
 static void stop(struct scan_job *job)
 {
-	(void)is_library_sound(job); /* its thread ends */
+	(void)scan_job_is_sound(job); /* its thread ends */
 	pinion_scan_destroy(job->scan);
 	pinion_runtime_destroy(job->runtime);
-	for (uint32_t i = 0; job->workers != NULL && i <= job->worker_count; i++) {
-		struct scan_worker *worker = &job->workers[i];
-
-		search_worker_fini(&worker->search);
-		reporter_worker_fini(&worker->reporter);
-	}
-	free(job->workers);
+	scan_job_fini(job);
 	reporter_fini(&job->reporter);
 	search_fini(&job->search);
 }
@@ -501,19 +235,25 @@ struct sums {
 	struct tally_extra extra;
 };
 
+static void add_worker(struct scan_job *job, const struct scan_worker *worker, struct sums *sums)
+{
+	tally_sum(&sums->tally, &worker->tally);
+	sums->extra.findings += worker->reporter.finding_count;
+	sums->extra.known += worker->reporter.known_count;
+	sums->extra.allowed += worker->reporter.allowed_count;
+	job->totals.read_bytes += worker->part_bytes;
+	job->totals.hole_bytes += worker->part_bytes;
+	job->has_trouble = job->has_trouble || worker->has_trouble;
+}
+
 static void add_up(struct scan_job *job, struct sums *out_sums)
 {
 	*out_sums = (struct sums){.extra.seconds = 0};
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
-		const struct scan_worker *worker = &job->workers[i];
-
-		tally_sum(&out_sums->tally, &worker->tally);
-		out_sums->extra.findings += worker->reporter.finding_count;
-		out_sums->extra.known += worker->reporter.known_count;
-		out_sums->extra.allowed += worker->reporter.allowed_count;
-		job->totals.read_bytes += worker->part_bytes;
-		job->totals.hole_bytes += worker->part_bytes;
-		job->has_trouble = job->has_trouble || worker->has_trouble;
+		add_worker(job, &job->workers[i], out_sums);
+	}
+	for (const struct scan_worker *other = job->others; other != NULL; other = other->next) {
+		add_worker(job, other, out_sums);
 	}
 }
 
@@ -558,7 +298,7 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 static int end(struct scan_job *job, double seconds)
 {
 	bool is_stopped = signals_interrupted();
-	bool is_sound = is_library_sound(job);
+	bool is_sound = scan_job_is_sound(job);
 	struct sums sums;
 	bool is_written;
 
@@ -579,9 +319,10 @@ static int end(struct scan_job *job, double seconds)
 int scan_run(const struct scan_options *options, const struct matcher_ops *matcher,
 	const struct rules *rules)
 {
-	struct scan_job job = {.options = options, .test.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct scan_job job = {0};
 	int status = EXIT_STATUS_TROUBLE;
 
+	scan_job_init(&job, options);
 	/*
 	 * Compiling rules takes a while; a signal then is a stop like any
 	 * other.

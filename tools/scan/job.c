@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The callbacks of a scan, and the states of its workers.
+ */
+#include "tools/scan/job.h"
+
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+#include "tools/report.h"
+#include "tools/scan/rules_cache.h"
+#include "tools/scan/selftest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int scan_job_add_workers(struct scan_job *job)
+{
+	int error = 0;
+
+	job->worker_count = pinion_runtime_worker_count(job->runtime);
+	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
+	if (job->workers == NULL) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < job->worker_count && error == 0; i++) {
+		error = search_worker_init(&job->workers[i].search, &job->search);
+	}
+	return error;
+}
+
+struct scan_worker *scan_job_add_worker(struct scan_job *job)
+{
+	struct scan_worker *worker = calloc(1, sizeof(*worker));
+
+	if (worker == NULL || search_worker_init(&worker->search, &job->search) != 0) {
+		free(worker);
+		return NULL;
+	}
+	pthread_mutex_lock(&job->lock);
+	worker->next = job->others;
+	job->others = worker;
+	pthread_mutex_unlock(&job->lock);
+	return worker;
+}
+
+static void worker_fini(struct scan_worker *worker)
+{
+	search_worker_fini(&worker->search);
+	reporter_worker_fini(&worker->reporter);
+}
+
+void scan_job_fini(struct scan_job *job)
+{
+	for (uint32_t i = 0; job->workers != NULL && i <= job->worker_count; i++) {
+		worker_fini(&job->workers[i]);
+	}
+	free(job->workers);
+	while (job->others != NULL) {
+		struct scan_worker *worker = job->others;
+
+		job->others = worker->next;
+		worker_fini(worker);
+		free(worker);
+	}
+	pthread_mutex_destroy(&job->lock);
+	pthread_mutex_destroy(&job->test.lock);
+}
+
+/* The last one is the adding thread's, which reports some paths itself. */
+static struct scan_worker *worker_here(struct scan_job *job)
+{
+	int index = pinion_worker_index(job->runtime);
+
+	return &job->workers[index >= 0 ? (uint32_t)index : job->worker_count];
+}
+
+/* A batch of findings on its way out. */
+struct show {
+	struct scan_job *job;
+	const struct pinion_scan_file *file;
+	struct scan_worker *worker;
+};
+
+static int test_library(void *arg)
+{
+	struct library_test *test = arg;
+
+	return selftest_library(test->compiles, test->reason, sizeof(test->reason));
+}
+
+void scan_job_begin_test(struct scan_job *job, const struct matcher_ops *matcher)
+{
+	if (matcher == &matcher_literal) {
+		job->test.has_ended = true;
+		return;
+	}
+	job->test.compiles =
+		job->options->patterns.expression_count + job->options->patterns.file_count > 0 &&
+		!rules_cached_has(job->reporter.rules);
+	meanwhile_begin(&job->test.running, test_library, &job->test);
+}
+
+bool scan_job_is_sound(struct scan_job *job)
+{
+	struct library_test *test = &job->test;
+
+	if (!__atomic_load_n(&test->has_ended, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&test->lock);
+		if (!test->has_ended) {
+			test->error = meanwhile_end(&test->running);
+			__atomic_store_n(&test->has_ended, true, __ATOMIC_RELEASE);
+		}
+		pthread_mutex_unlock(&test->lock);
+	}
+	return test->error == 0;
+}
+
+static void write_lines(struct show *show)
+{
+	struct scan_worker *worker = show->worker;
+	struct output_text *lines = &worker->reporter.lines;
+
+	if (lines->failed) {
+		report_path(show->file->path, report_reason(ENOMEM));
+		worker->has_trouble = true;
+		lines->failed = false;
+		worker->reporter.path.failed = false;
+	} else if (lines->length > 0 &&
+		(!scan_job_is_sound(show->job) ||
+			!reporter_write(&show->job->reporter, &worker->reporter))) {
+		/* Its findings cannot be trusted, or are not read. */
+		pinion_scan_cancel(show->job->scan);
+	}
+}
+
+static void show_findings(void *arg, const struct finding *findings, size_t count)
+{
+	struct show *show = arg;
+	struct search_file *searched = show->file->user;
+	size_t shown = reporter_findings(
+		&show->job->reporter, &show->worker->reporter, show->file, findings, count);
+
+	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
+	progress_add(show->job->runtime, &(struct progress){.findings = shown});
+	write_lines(show);
+}
+
+static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
+{
+	struct show *show = arg;
+
+	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
+	write_lines(show);
+}
+
+static void show_limit(void *arg, const struct findings_limit *limit)
+{
+	struct show *show = arg;
+
+	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
+	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
+	write_lines(show);
+}
+
+static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
+
+static void note_hole(void *arg, uint64_t bytes)
+{
+	struct show *show = arg;
+
+	show->worker->hole_bytes += bytes;
+	progress_add(show->job->runtime, &(struct progress){.bytes = bytes});
+}
+
+int scan_job_open(struct scan_job *job, struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+	int error = search_open(&job->search, searched);
+
+	searched->findings.path = file->path;
+	searched->findings.path_bytes = file->path_bytes;
+	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
+	if (error == 0) {
+		progress_add(job->runtime, &(struct progress){.begun_files = 1});
+	}
+	return error;
+}
+
+static bool has_enough(const struct scan_job *job, struct search_file *searched)
+{
+	return job->options->report.format->ends_files &&
+		__atomic_load_n(&searched->shown_count, __ATOMIC_RELAXED) > 0;
+}
+
+int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file,
+	const struct pinion_window *window)
+{
+	struct show show = {.job = job, .file = file, .worker = worker};
+	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
+	int rc;
+
+	if (!window->is_hole) {
+		progress_add(job->runtime, &(struct progress){.bytes = new_bytes});
+	}
+	show.worker->hole_bytes = 0;
+	rc = search_window(
+		&job->search, &show.worker->search, file->user, window, show_findings, &show);
+	if (rc != 0) {
+		/* The scan counts holes only whole. */
+		show.worker->part_bytes += show.worker->hole_bytes;
+	}
+	return rc == 0 && has_enough(job, file->user) ? PINION_SCAN_ENOUGH : rc;
+}
+
+int scan_job_close(
+	struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file, int error)
+{
+	struct show show = {.job = job, .file = file, .worker = worker};
+	struct search_file *searched = file->user;
+	int close_error = search_close(
+		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
+
+	if (job->options->report.format->file_end != NULL) {
+		reporter_file_end(
+			&job->reporter, &show.worker->reporter, file, searched->shown_count);
+		write_lines(&show);
+	}
+	progress_add(job->runtime, &(struct progress){.ended_files = 1});
+	return error != 0 ? error : close_error;
+}
+
+static int on_open(void *arg, struct pinion_scan_file *file)
+{
+	return scan_job_open(arg, file);
+}
+
+static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	struct scan_job *job = arg;
+
+	return scan_job_window(job, worker_here(job), file, window);
+}
+
+static int on_close(void *arg, struct pinion_scan_file *file, int error)
+{
+	struct scan_job *job = arg;
+
+	return scan_job_close(job, worker_here(job), file, error);
+}
+
+/* `pinion scan WORD PATH`, as grep is called. */
+static bool is_likely_a_pattern(const struct scan_job *job, const char *path, int error)
+{
+	const struct scan_options *options = job->options;
+
+	return error == -ENOENT && options->path_count > 1 &&
+		options->patterns.expression_count + options->patterns.file_count == 0 &&
+		strcmp(path, options->paths[0]) == 0;
+}
+
+static void on_report(
+	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	struct scan_job *job = arg;
+	struct scan_worker *worker = worker_here(job);
+
+	const struct search_file *searched = file->user;
+
+	tally_add(&worker->tally, file, outcome, error);
+	if (scanning_is_trouble(outcome, error)) {
+		if (searched != NULL && searched->is_late) {
+			report_hole_timeout(file, searched->late_offset);
+		} else if (searched == NULL || !searched->has_gaps) {
+			report_outcome(file, outcome, error);
+		}
+		if (is_likely_a_pattern(job, file->path, error)) {
+			report_line("a pattern to search for follows -e, a plain word -F -e");
+		}
+		worker->has_trouble = true;
+	}
+}
+
+const struct pinion_scan_ops scan_job_ops = {
+	.open = on_open,
+	.window = on_window,
+	.close = on_close,
+	.report = on_report,
+};
+
+void scan_job_init(struct scan_job *job, const struct scan_options *options)
+{
+	job->options = options;
+	job->search.note_hole = note_hole;
+	pthread_mutex_init(&job->test.lock, NULL);
+	pthread_mutex_init(&job->lock, NULL);
+}
