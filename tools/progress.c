@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum {
-	/* The first is the adding thread's. */
+	/* The first is that of the adding thread, and of threads beside. */
 	PARTS_MAX = SCANNING_WORKERS_MAX + 1,
 };
 
@@ -28,9 +28,14 @@ static uint64_t load(const uint64_t *count)
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
-static void add(uint64_t *count, uint64_t more)
+static void add_alone(uint64_t *count, uint64_t more)
 {
 	__atomic_store_n(count, load(count) + more, __ATOMIC_RELAXED);
+}
+
+static void add_shared(uint64_t *count, uint64_t more)
+{
+	__atomic_fetch_add(count, more, __ATOMIC_RELAXED);
 }
 
 void progress_begin(bool has_findings)
@@ -45,7 +50,9 @@ void progress_begin(bool has_findings)
 
 void progress_add(struct pinion_runtime *runtime, const struct progress *more)
 {
-	struct progress *counts = &parts[pinion_worker_index(runtime) + 1].counts;
+	int index = pinion_worker_index(runtime);
+	struct progress *counts = &parts[index >= 0 ? index + 1 : 0].counts;
+	void (*add)(uint64_t * count, uint64_t more) = index >= 0 ? add_alone : add_shared;
 
 	add(&counts->begun_files, more->begun_files);
 	add(&counts->ended_files, more->ended_files);

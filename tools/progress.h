@@ -3,8 +3,9 @@
  * How far a scan is: counted by each worker for itself, added up by a thread
  * that asks, for the line of SIGUSR1 and for a command that ends early.
  *
- * A part has one writer, so that counting takes no locked instruction and no
- * cache line of others. A sum of them is a snapshot, not an exact one.
+ * A worker's part has one writer, so that counting takes no locked instruction
+ * and no cache line of others. All other threads share a part. A sum of them is
+ * a snapshot, not an exact one.
  */
 #ifndef PINION_TOOLS_PROGRESS_H
 #define PINION_TOOLS_PROGRESS_H
@@ -26,7 +27,7 @@ struct progress {
  */
 void progress_begin(bool has_findings);
 
-/* Adds to the part of the calling thread: a worker, or the one other. */
+/* Adds to the part of the calling thread: a worker, or any other. */
 void progress_add(struct pinion_runtime *runtime, const struct progress *more);
 
 /* True after progress_begin(). Any thread. */

@@ -11,6 +11,8 @@
 #include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
 
+struct source_facts;
+
 /* Shared by all workers. Zero-initialise. */
 struct search {
 	struct engine *engine;
@@ -39,6 +41,7 @@ struct search_file {
 	struct findings_file findings;
 	struct evidence evidence;
 	const struct rules *rules;
+	const struct source_facts *facts; /* of a source (source.h); NULL: a file */
 	struct gaps gaps;
 	bool has_gaps; /* after the close, which has reported them */
 	/* Number of windows that a hole was searched as, less one. */
