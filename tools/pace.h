@@ -26,7 +26,7 @@
  *
  * Pure arithmetic: no clock, no I/O, integers throughout.
  *
- * Source: docs/decisions/devices.md, "A scan keeps to targets by its pace".
+ * Source: docs/decisions/programs.md, "A scan keeps to targets by its pace".
  */
 #ifndef PINION_TOOLS_PACE_H
 #define PINION_TOOLS_PACE_H
