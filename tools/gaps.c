@@ -4,6 +4,8 @@
  */
 #include "tools/gaps.h"
 
+#include "tools/growing.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +24,13 @@ void gaps_fini(struct gaps *gaps)
 
 static int add(struct gaps *gaps, const struct pinion_gap *gap)
 {
-	if (gaps->count == gaps->capacity) {
-		size_t capacity = gaps->capacity == 0 ? 8 : gaps->capacity * 2;
-		struct pinion_gap *items = realloc(gaps->items, capacity * sizeof(*items));
+	struct pinion_gap *items =
+		growing_make_room(gaps->items, gaps->count, &gaps->capacity, sizeof(*items));
 
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		gaps->items = items;
-		gaps->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	gaps->items = items;
 	gaps->items[gaps->count++] = *gap;
 	return 0;
 }

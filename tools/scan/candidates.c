@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of candidates. Both orders are total over (rule, start, end), so
- * sorting needs no stability; both are mostly in place already, so a check
- * comes first.
+ * The list of candidates. Both orders are total over (rule, start, end).
  */
 #include "tools/scan/candidates.h"
+
+#include "tools/growing.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 int candidates_add(struct candidates *list, const struct candidate *item)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-		struct candidate *items = realloc(list->items, capacity * sizeof(*items));
+	struct candidate *items =
+		growing_make_room(list->items, list->count, &list->capacity, sizeof(*items));
 
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		list->items = items;
-		list->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	list->items = items;
 	list->items[list->count++] = *item;
 	return 0;
 }
@@ -50,24 +47,14 @@ static int compare_by_start(const void *left, const void *right)
 	return order != 0 ? order : compare(a->rule, b->rule);
 }
 
-static void sort(struct candidates *list, int (*order)(const void *, const void *))
-{
-	for (size_t i = 1; i < list->count; i++) {
-		if (order(&list->items[i - 1], &list->items[i]) > 0) {
-			qsort(list->items, list->count, sizeof(list->items[0]), order);
-			return;
-		}
-	}
-}
-
 void candidates_sort_by_end(struct candidates *list)
 {
-	sort(list, compare_by_end);
+	growing_sort(list->items, list->count, sizeof(list->items[0]), compare_by_end);
 }
 
 void candidates_sort_by_start(struct candidates *list)
 {
-	sort(list, compare_by_start);
+	growing_sort(list->items, list->count, sizeof(list->items[0]), compare_by_start);
 }
 
 void candidates_free(struct candidates *list)

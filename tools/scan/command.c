@@ -13,6 +13,7 @@
 #include "tools/throttle.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,41 @@ static bool append_text(const char ***list, uint32_t *count, const char *text)
 	return true;
 }
 
+/* ---- values of single options ---- */
+
+static bool parse_regex(struct scan_options *options, const char *value)
+{
+	struct scan_patterns *patterns = &options->patterns;
+
+	return append_text(&patterns->expressions, &patterns->expression_count, value);
+}
+
+static bool parse_rules(struct scan_options *options, const char *value)
+{
+	return append_text(&options->patterns.files, &options->patterns.file_count, value);
+}
+
+static bool parse_gitignore(struct scan_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.skip_ignored = 1;
+	return true;
+}
+
+static bool parse_follow(struct scan_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.follow_links = 1;
+	return true;
+}
+
+static bool parse_no_follow(struct scan_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.follow_links = 0;
+	return true;
+}
+
 static bool parse_stats(struct scan_options *options, const char *value)
 {
 	static const char *const words[] = {"text", "json", NULL};
@@ -169,116 +205,130 @@ static bool parse_stats(struct scan_options *options, const char *value)
 	return index >= 0;
 }
 
-static bool parse_rule_count(struct scan_patterns *patterns, const char *value)
+static bool parse_explain(struct scan_options *options, const char *value)
+{
+	options->explained = value;
+	return true;
+}
+
+static bool parse_findings_max(struct scan_options *options, const char *value)
+{
+	return options_count(
+		"max-findings-per-file", value, 0, UINT32_MAX, &options->patterns.findings_max);
+}
+
+static bool parse_rule_count(struct scan_options *options, const char *value)
 {
 	uint64_t count;
 
 	if (!options_count("max-rules", value, 1, UINT32_MAX, &count)) {
 		return false;
 	}
-	patterns->count_max = (uint32_t)count;
+	options->patterns.count_max = (uint32_t)count;
 	return true;
 }
 
+static bool parse_rule_bytes(struct scan_options *options, const char *value)
+{
+	return options_size(
+		"max-rule-bytes", value, 1, (uint64_t)1 << 40, &options->patterns.bytes_max);
+}
+
+static bool parse_compile_time(struct scan_options *options, const char *value)
+{
+	return options_duration("max-compile-time", value, ns_per_ms,
+		COMPILE_SECONDS_MAX * ns_per_s, &options->patterns.compile_ns_max);
+}
+
+/* ---- all options ---- */
+
+/* What an option with this row does: calls one of these, or sets a flag. */
+struct taker {
+	bool (*own)(struct scan_options *options, const char *value);
+	bool (*report)(struct report_options *options, const char *name, const char *value);
+	bool (*scanning)(struct scanning_options *options, const char *value);
+	/* With several options, told apart by their names. */
+	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
+	size_t flag_at; /* in struct scan_options */
+};
+
+#define FLAG(member) \
+	{ \
+		.flag_at = offsetof(struct scan_options, member) \
+	}
+
+static const struct taker takers[OPTION_COUNT] = {
+	[OPTION_REGEX] = {.own = parse_regex},
+	[OPTION_RULES] = {.own = parse_rules},
+	[OPTION_STRICT] = FLAG(patterns.is_strict),
+	[OPTION_BUILTIN] = FLAG(patterns.with_builtin),
+	[OPTION_EXAMPLES] = FLAG(patterns.with_examples),
+	[OPTION_FIXED] = FLAG(patterns.are_literals),
+	[OPTION_FORMAT] = {.report = report_options_parse},
+	[OPTION_OFFSETS] = {.report = report_options_parse},
+	[OPTION_REDACT] = {.report = report_options_parse},
+	[OPTION_BASELINE] = {.report = report_options_parse},
+	[OPTION_NO_ALLOW] = {.report = report_options_parse},
+	[OPTION_PATHS] = {.report = report_options_parse},
+	[OPTION_COUNTS] = {.report = report_options_parse},
+	[OPTION_COLOR] = {.report = report_options_parse},
+	[OPTION_OUTPUT] = {.report = report_options_parse},
+	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
+	[OPTION_NULL] = FLAG(scanning.list_is_nul),
+	[OPTION_GITIGNORE] = {.own = parse_gitignore},
+	[OPTION_FOLLOW] = {.own = parse_follow},
+	[OPTION_NO_FOLLOW] = {.own = parse_no_follow},
+	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
+	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
+	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
+	[OPTION_INCLUDE] = {.shared = scanning_parse_choosing},
+	[OPTION_MIN_SIZE] = {.shared = scanning_parse_choosing},
+	[OPTION_MAX_SIZE] = {.shared = scanning_parse_choosing},
+	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
+	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
+	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
+	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
+	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
+	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
+	[OPTION_IO] = {.scanning = scanning_parse_io},
+	[OPTION_BWLIMIT] = {.shared = scanning_parse_limit},
+	[OPTION_IOPS_LIMIT] = {.shared = scanning_parse_limit},
+	[OPTION_IOPRIO] = {.shared = scanning_parse_limit},
+	[OPTION_NICE] = {.shared = scanning_parse_limit},
+	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
+	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
+	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
+	[OPTION_STATS] = {.own = parse_stats},
+	[OPTION_EXPLAIN] = {.own = parse_explain},
+	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
+	[OPTION_PRINT_PATTERNS] = FLAG(prints_patterns),
+	[OPTION_MAX_FINDINGS] = {.own = parse_findings_max},
+	[OPTION_MAX_RULES] = {.own = parse_rule_count},
+	[OPTION_MAX_RULE_BYTES] = {.own = parse_rule_bytes},
+	[OPTION_MAX_COMPILE_TIME] = {.own = parse_compile_time},
+	[OPTION_NO_CACHE] = FLAG(patterns.is_uncached),
+};
+
 static bool parse_option(struct scan_options *options, enum scan_option option, const char *value)
 {
-	struct scan_patterns *patterns = &options->patterns;
+	const struct taker *taker = &takers[option];
+	const char *name = scan_specs[option].name;
 
-	switch (option) {
-	case OPTION_REGEX:
-		return append_text(&patterns->expressions, &patterns->expression_count, value);
-	case OPTION_RULES:
-		return append_text(&patterns->files, &patterns->file_count, value);
-	case OPTION_STRICT:
-		patterns->is_strict = true;
-		return true;
-	case OPTION_BUILTIN:
-		patterns->with_builtin = true;
-		return true;
-	case OPTION_EXAMPLES:
-		patterns->with_examples = true;
-		return true;
-	case OPTION_FIXED:
-		patterns->are_literals = true;
-		return true;
-	case OPTION_FILES_FROM:
-		return scanning_parse_list(&options->scanning, value);
-	case OPTION_NULL:
-		options->scanning.list_is_nul = true;
-		return true;
-	case OPTION_GITIGNORE:
-		options->scanning.scan.skip_ignored = 1;
-		return true;
-	case OPTION_FOLLOW:
-	case OPTION_NO_FOLLOW:
-		options->scanning.scan.follow_links = option == OPTION_FOLLOW ? 1 : 0;
-		return true;
-	case OPTION_ONE_FILE_SYSTEM:
-	case OPTION_NO_HIDDEN:
-	case OPTION_EXCLUDE:
-	case OPTION_INCLUDE:
-	case OPTION_MIN_SIZE:
-	case OPTION_MAX_SIZE:
-	case OPTION_NEWER:
-	case OPTION_OLDER:
-	case OPTION_HARD_LINKS:
-		return scanning_parse_choosing(&options->scanning, scan_specs[option].name, value);
-	case OPTION_WORKERS:
-		return scanning_parse_workers(&options->scanning, value);
-	case OPTION_WINDOW:
-		return scanning_parse_window(&options->scanning, value);
-	case OPTION_FILE_TIMEOUT:
-		return scanning_parse_file_timeout(&options->scanning, value);
-	case OPTION_FORMAT:
-	case OPTION_OFFSETS:
-	case OPTION_REDACT:
-	case OPTION_BASELINE:
-	case OPTION_NO_ALLOW:
-	case OPTION_PATHS:
-	case OPTION_COUNTS:
-	case OPTION_COLOR:
-	case OPTION_OUTPUT:
-		return report_options_parse(&options->report, scan_specs[option].name, value);
-	case OPTION_DIRECT:
-		return scanning_parse_direct(&options->scanning, value);
-	case OPTION_IO:
-		return scanning_parse_io(&options->scanning, value);
-	case OPTION_BWLIMIT:
-	case OPTION_IOPS_LIMIT:
-	case OPTION_IOPRIO:
-	case OPTION_NICE:
-	case OPTION_PSI_TARGET:
-	case OPTION_LATENCY_TARGET:
-	case OPTION_LIMITS_FILE:
-		return scanning_parse_limit(&options->scanning, scan_specs[option].name, value);
-	case OPTION_TRACE:
-		return scanning_parse_trace(&options->scanning, value);
-	case OPTION_STATS:
-		return parse_stats(options, value);
-	case OPTION_EXPLAIN:
-		options->explained = value;
-		return true;
-	case OPTION_PRINT_PATTERNS:
-		options->prints_patterns = true;
-		return true;
-	case OPTION_MAX_FINDINGS:
-		return options_count(
-			"max-findings-per-file", value, 0, UINT32_MAX, &patterns->findings_max);
-	case OPTION_MAX_RULES:
-		return parse_rule_count(patterns, value);
-	case OPTION_MAX_RULE_BYTES:
-		return options_size(
-			"max-rule-bytes", value, 1, (uint64_t)1 << 40, &patterns->bytes_max);
-	case OPTION_MAX_COMPILE_TIME:
-		return options_duration("max-compile-time", value, ns_per_ms,
-			COMPILE_SECONDS_MAX * ns_per_s, &patterns->compile_ns_max);
-	case OPTION_NO_CACHE:
-		patterns->is_uncached = true;
-		return true;
-	case OPTION_COUNT:
-		break;
+	if (taker->own != NULL) {
+		return taker->own(options, value);
 	}
-	return false;
+	if (taker->report != NULL) {
+		return taker->report(&options->report, name, value);
+	}
+	if (taker->scanning != NULL) {
+		return taker->scanning(&options->scanning, value);
+	}
+	if (taker->shared != NULL) {
+		return taker->shared(&options->scanning, name, value);
+	}
+	*(bool *)((char *)options + taker->flag_at) = true;
+	return true;
 }
 
 /* The trace would take the place of the findings. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of findings. Its order is total over (start, end, rule), and mostly
- * in place already, so a check comes first.
+ * The list of findings. Its order is total over (start, end, rule).
  */
 #include "tools/scan/finding.h"
+
+#include "tools/growing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,16 +12,13 @@
 
 int finding_list_add(struct finding_list *list, const struct finding *item)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-		struct finding *items = realloc(list->items, capacity * sizeof(*items));
+	struct finding *items =
+		growing_make_room(list->items, list->count, &list->capacity, sizeof(*items));
 
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		list->items = items;
-		list->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	list->items = items;
 	list->items[list->count++] = *item;
 	return 0;
 }
@@ -42,12 +40,7 @@ static int compare_findings(const void *left, const void *right)
 
 void finding_list_sort(struct finding_list *list)
 {
-	for (size_t i = 1; i < list->count; i++) {
-		if (compare_findings(&list->items[i - 1], &list->items[i]) > 0) {
-			qsort(list->items, list->count, sizeof(list->items[0]), compare_findings);
-			return;
-		}
-	}
+	growing_sort(list->items, list->count, sizeof(list->items[0]), compare_findings);
 }
 
 void finding_list_drop(struct finding_list *list, size_t count)

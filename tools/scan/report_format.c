@@ -62,6 +62,25 @@ void report_limit_reason(
 	}
 }
 
+void report_write_time(time_t when, char out_text[REPORT_TIME_BYTES])
+{
+	struct tm parts;
+
+	out_text[0] = '\0';
+	if (gmtime_r(&when, &parts) != NULL) {
+		(void)strftime(out_text, REPORT_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &parts);
+	}
+}
+
+/* Each begins with a comma, which the first has no use for. */
+void report_append_notes(struct output_text *out, const struct report_run *run, const char *closing)
+{
+	if (run->notes->length > 0) {
+		output_text_append(out, run->notes->bytes + 1, run->notes->length - 1);
+	}
+	output_text_string(out, closing);
+}
+
 /*
  * By default, enough to recognise a secret, not to use it. The head of an
  * unbounded rule's finding is long gone when its end is found.

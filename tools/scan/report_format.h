@@ -101,6 +101,14 @@ enum { REPORT_LIMIT_BYTES = 320 };
 void report_limit_reason(
 	const char *id, const struct findings_limit *limit, char out_reason[REPORT_LIMIT_BYTES]);
 
+/* In UTC, as both formats that have times write it; without an ending. */
+enum { REPORT_TIME_BYTES = 32 };
+void report_write_time(time_t when, char out_text[REPORT_TIME_BYTES]);
+
+/* The notes about files of a document, which `closing` ends. */
+void report_append_notes(
+	struct output_text *out, const struct report_run *run, const char *closing);
+
 /* The part of a finding that may be shown, escaped, with `…` for the rest. */
 void report_excerpt(struct output_text *out, const struct report_style *style,
 	const struct report_finding *finding);

@@ -106,12 +106,9 @@ static void append_limit(
 
 static void append_time(struct output_text *out, const char *name, time_t when)
 {
-	struct tm parts;
-	char text[32] = "";
+	char text[REPORT_TIME_BYTES];
 
-	if (gmtime_r(&when, &parts) != NULL) {
-		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-	}
+	report_write_time(when, text);
 	append_string(out, name, text);
 }
 
@@ -132,10 +129,7 @@ static void end(struct output_text *out, const struct report_run *run)
 	append_time(out, "end_time", time(NULL));
 	append_string(out, "status", run->has_trouble ? "failure" : "success");
 	output_text_string(out, ",\"messages\":[");
-	if (run->notes->length > 0) {
-		output_text_append(out, run->notes->bytes + 1, run->notes->length - 1);
-	}
-	output_text_string(out, "]}}\n");
+	report_append_notes(out, run, "]}}\n");
 }
 
 const struct report_format report_gitlab = {

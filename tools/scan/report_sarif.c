@@ -41,13 +41,10 @@ static void shape_path(struct output_text *out, const char *path, size_t path_by
 
 static void append_time(struct output_text *out, const char *name, time_t when)
 {
-	struct tm parts;
-	char text[32] = "";
+	char text[REPORT_TIME_BYTES];
 
-	if (gmtime_r(&when, &parts) != NULL) {
-		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-	}
-	output_text_format(out, "\"%s\":\"%s\"", name, text);
+	report_write_time(when, text);
+	output_text_format(out, "\"%s\":\"%s%s\"", name, text, text[0] == '\0' ? "" : "Z");
 }
 
 static void begin(struct output_text *out, const struct report_run *run)
@@ -179,10 +176,7 @@ static void end(struct output_text *out, const struct report_run *run)
 	output_text_string(out, ",");
 	append_time(out, "endTimeUtc", time(NULL));
 	output_text_string(out, ",\"toolExecutionNotifications\":[");
-	if (run->notes->length > 0) {
-		output_text_append(out, run->notes->bytes + 1, run->notes->length - 1);
-	}
-	output_text_string(out, "]}]}]}\n");
+	report_append_notes(out, run, "]}]}]}\n");
 }
 
 const struct report_format report_sarif = {

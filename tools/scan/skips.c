@@ -4,6 +4,8 @@
  */
 #include "tools/scan/skips.h"
 
+#include "tools/growing.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +13,13 @@
 int skips_add(struct skips *skips, uint64_t offset, uint64_t length)
 {
 	uint64_t before = skips->count > 0 ? skips->items[skips->count - 1].total : 0;
+	struct skip *items =
+		growing_make_room(skips->items, skips->count, &skips->capacity, sizeof(*items));
 
-	if (skips->count == skips->capacity) {
-		size_t capacity = skips->capacity == 0 ? 4 : 2 * skips->capacity;
-		struct skip *items = realloc(skips->items, capacity * sizeof(*items));
-
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		skips->items = items;
-		skips->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	skips->items = items;
 	skips->items[skips->count++] =
 		(struct skip){.at = offset - before, .total = before + length};
 	return 0;
