@@ -204,17 +204,58 @@ static bool load_line(struct limits *limits, char *line)
 	return limits_set(limits, trim(name), trim(value));
 }
 
+/*
+ * Up to and without the newline, as far as it fits; *out_length has its bytes,
+ * of which NUL may be one. False: there is none.
+ */
+static bool read_line(FILE *file, char line[LINE_BYTES_MAX], size_t *out_length)
+{
+	size_t length = 0;
+	int byte = getc(file);
+
+	if (byte == EOF) {
+		return false;
+	}
+	for (; byte != EOF && byte != '\n' && length < LINE_BYTES_MAX - 1; byte = getc(file)) {
+		line[length++] = (char)byte;
+	}
+	line[length] = '\0';
+	*out_length = length;
+	return true;
+}
+
+/* As some editors begin a file of UTF-8; it is no part of the first line. */
+static void skip_byte_order_mark(FILE *file)
+{
+	char mark[3];
+
+	if (fread(mark, 1, sizeof(mark), file) != sizeof(mark) ||
+		memcmp(mark, "\xef\xbb\xbf", sizeof(mark)) != 0) {
+		rewind(file);
+	}
+}
+
+static bool check_line(const char *line, size_t length)
+{
+	if (memchr(line, '\0', length) != NULL) {
+		report_line("a NUL byte is no text: write it as UTF-8");
+		return false;
+	}
+	if (length > LINE_BYTES_MAX - 2) {
+		report_line("a line has at most %d bytes", LINE_BYTES_MAX - 2);
+		return false;
+	}
+	return true;
+}
+
 static bool load_lines(struct limits *limits, const char *path, FILE *file)
 {
 	char line[LINE_BYTES_MAX];
+	size_t length;
 
-	for (uint32_t number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
-		bool is_whole = strchr(line, '\n') != NULL || feof(file);
-
-		if (!is_whole) {
-			report_line("a line has at most %d bytes", LINE_BYTES_MAX - 2);
-		}
-		if (!is_whole || !load_line(limits, line)) {
+	skip_byte_order_mark(file);
+	for (uint32_t number = 1; read_line(file, line, &length); number++) {
+		if (!check_line(line, length) || !load_line(limits, line)) {
 			report_line(
 				"%s: line %u is bad, so the file changes no limit", path, number);
 			return false;

@@ -196,7 +196,13 @@ void signals_init(void)
 
 void signals_on_reload(void (*reload)(void))
 {
+	sigset_t hangup;
+
 	on_reload = reload;
+	sigemptyset(&hangup);
+	sigaddset(&hangup, SIGHUP);
+	/* Until a thread takes it: rules may take long to compile. */
+	pthread_sigmask(SIG_BLOCK, &hangup, NULL);
 }
 
 static void collect_signals(void)

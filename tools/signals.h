@@ -21,8 +21,9 @@
 void signals_init(void);
 
 /*
- * SIGHUP calls this, on a thread of its own, in place of ending the command;
- * before the calls below.
+ * From now on SIGHUP ends no command: it calls this, on a thread of its own,
+ * once a signal is noticed. Before the calls below, and before the process has
+ * other threads.
  */
 void signals_on_reload(void (*reload)(void));
 

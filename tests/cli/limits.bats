@@ -67,7 +67,11 @@ start_fed() {
 	"$PINION" "$@" --files-from=list >out 2>err 3>&- 7>&- &
 	pid=$!
 	wait_until_watching $pid
-	# Open, or it would wait for a writer after the last one has gone.
+	await_list
+}
+
+# Open, or the command would wait for a writer after the last one has gone.
+await_list() {
 	for _ in {1..5000}; do
 		! has_open $pid list || return 0
 		sleep 0.02
@@ -125,6 +129,10 @@ make_uncached() {
 	echo "bwlimit" >limits
 	refused --limits-file=limits
 	grep -qx "pinion sum: 'bwlimit' is not NAME=VALUE" err
+	printf 'nice=19\0nice=1' >limits
+	refused --limits-file=limits
+	grep -qx "pinion sum: a NUL byte is no text: write it as UTF-8" err
+	grep -qx "pinion sum: limits: line 1 is bad, so the file changes no limit" err
 }
 
 @test "limits change no result, of scan and of sum" {
@@ -181,6 +189,27 @@ make_uncached() {
 	kill -HUP $pid
 	await_line "limits are loaded from limits"
 	expect_threads $pid 19 "best-effort: prio 7"
+	end_fed
+	expect 0
+}
+
+@test "SIGHUP before the scan begins waits for it" {
+	echo "ioprio=6" >limits
+	mkfifo list rules
+	exec 7<>list 8<>rules
+	"$PINION" scan --rules=- --limits-file=limits --files-from=list \
+		<rules >out 2>err 3>&- 7>&- 8>&- &
+	pid=$!
+	# SIGHUP is blocked; it reads its rules, and no thread takes signals yet.
+	for _ in {1..5000}; do
+		! grep -q '^SigBlk:.*1$' /proc/$pid/status || break
+		sleep 0.01
+	done
+	kill -HUP $pid
+	echo "rule	needle" >&8
+	exec 8>&-
+	await_line "limits are loaded from limits"
+	await_list
 	end_fed
 	expect 0
 }

@@ -127,6 +127,9 @@ static void check_file(void)
 	line[255] = '\n';
 	line[256] = '\0';
 	expect_true("256 bytes", !load(&limits, line));
+	expect_true("a byte order mark", load(&limits, "\xef\xbb\xbfnice=4\n"));
+	expect_number("is passed by", 4, limits.nice);
+	expect_true("in another line", !load(&limits, "nice=4\n\xef\xbb\xbfnice=5\n"));
 	expect_true("no file", !limits_load(&limits, "none"));
 	expect_true("a folder", !limits_load(&limits, "."));
 	/* It has no writer, so a blocking open would not return. */
