@@ -31,7 +31,7 @@ static void run_traced(
 {
 	int rc;
 
-	pin_event_note_task(worker, PIN_TRACE_TASK_BEGIN, source, task, pin_request_run_of(task));
+	pin_event_note_begin(worker, source, task, pin_request_run_of(task));
 	rc = pin_run_found(worker, task, source);
 	pin_event_note(worker, PIN_TRACE_TASK_END, 0, rc, 0, 0);
 }

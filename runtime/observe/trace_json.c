@@ -194,6 +194,13 @@ static const char *source_name(const struct pin_mark *mark, uint8_t source)
 	return source < PIN_SOURCES ? names[source] : "another";
 }
 
+static const char *lane_name(int32_t lane)
+{
+	static const char *const names[] = {"high", "normal", "low"};
+
+	return names[lane >= 0 && lane < 3 ? lane : 1];
+}
+
 /* ---- marks ---- */
 
 static const char *plain_name(const struct pin_mark *mark)
@@ -210,6 +217,7 @@ static const char *plain_name(const struct pin_mark *mark)
 		[PIN_MARK_TIMER] = "timer",
 		[PIN_MARK_STALL] = "stall",
 		[PIN_MARK_DONE] = "done",
+		[PIN_MARK_FILE] = "file",
 	};
 
 	return names[mark->name];
@@ -228,6 +236,7 @@ static const char *category_of(const struct pin_mark *mark)
 		return "sleep";
 	case PIN_MARK_IO:
 	case PIN_MARK_SUBMIT:
+	case PIN_MARK_FILE:
 		return "io";
 	default:
 		return "schedule";
@@ -260,6 +269,9 @@ static void put_task_arguments(
 	put(json, "\"task\":\"0x%" PRIx64 "\"", event->first);
 	if (mark->name == PIN_MARK_TASK) {
 		put(json, ",\"source\":\"%s\"", source_name(mark, event->way));
+		if (event->number >= 0) {
+			put(json, ",\"lane\":\"%s\"", lane_name(event->number));
+		}
 	} else {
 		put(json, ",\"cancelled\":true");
 	}
@@ -286,7 +298,6 @@ static void put_path(struct json *json, uint32_t number)
 	path[length] = '\0';
 	PUT(json, "\"file\":");
 	put_text(json, path);
-	PUT(json, ",");
 }
 
 static void put_request_arguments(
@@ -296,6 +307,7 @@ static void put_request_arguments(
 
 	if (mark->path != PIN_MARK_NO_EVENT) {
 		put_path(json, mark->path);
+		PUT(json, ",");
 	}
 	if (mark->shape == PIN_MARK_REQUEST_BEGIN) {
 		put(json, "\"offset\":%" PRIu64 ",\"bytes\":%" PRIu32, event->second,
@@ -323,8 +335,6 @@ static void put_spawn_arguments(struct json *json, const struct pin_trace_event 
 
 static void put_stall_arguments(struct json *json, const struct pin_trace_event *event)
 {
-	static const char *const lanes[] = {"high", "normal", "low"};
-
 	put(json, "\"lasts_ns\":%" PRIu64, event->first);
 	switch (event->way) {
 	case PIN_STALLED_TASK:
@@ -338,8 +348,7 @@ static void put_stall_arguments(struct json *json, const struct pin_trace_event 
 			minor(event->second));
 		break;
 	default:
-		put(json, ",\"of\":\"lane\",\"lane\":\"%s\"",
-			lanes[event->number >= 0 && event->number < 3 ? event->number : 1]);
+		put(json, ",\"of\":\"lane\",\"lane\":\"%s\"", lane_name(event->number));
 		break;
 	}
 }
@@ -380,6 +389,11 @@ static void put_arguments(struct json *json, const struct pin_mark *mark)
 		break;
 	case PIN_MARK_STALL:
 		put_stall_arguments(json, event);
+		break;
+	case PIN_MARK_FILE:
+		if (mark->path != PIN_MARK_NO_EVENT) {
+			put_path(json, mark->path);
+		}
 		break;
 	default:
 		break;

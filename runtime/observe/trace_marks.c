@@ -12,6 +12,7 @@
 #include "runtime/observe/trace_marks.h"
 #include "runtime/base/check.h"
 #include "runtime/io/operation.h"
+#include "runtime/observe/trace_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ static const uint8_t marks_of[PIN_TRACE_KINDS] = {
 	[PIN_TRACE_DONE] = 1,
 	[PIN_TRACE_SUBMIT] = 3,
 	[PIN_TRACE_STALL] = 1,
+	[PIN_TRACE_FILE] = 1,
 };
 
 /* A task or request by its address, with the events that wait for others. */
@@ -58,6 +60,7 @@ struct track {
 	uint32_t park;
 	uint32_t wake; /* the last of it, or NONE */
 	uint32_t open; /* the submission whose path comes next, or NONE */
+	size_t file;   /* the mark of a file whose path comes next; 0: none, else less one */
 	uint32_t path; /* the last event, if it is a part of a path; or NONE */
 };
 
@@ -268,6 +271,7 @@ static void submit(struct maker *maker, uint32_t number)
 	entry->path = NONE;
 	entry->is_over = false;
 	maker->tracks[maker->marks->events[number].ring].open = number;
+	maker->tracks[maker->marks->events[number].ring].file = 0;
 	entry->request_id = maker->next_id++;
 	if (!is_in_task(maker, number)) {
 		(void)add_slice(maker, PIN_MARK_SUBMIT, number, number);
@@ -293,6 +297,22 @@ static void add_request(struct maker *maker, const struct entry *entry, uint32_t
 	mark->end = end;
 }
 
+/* What has that descriptor; no task has such an address. */
+static struct entry *descriptor_of(const struct maker *maker, uint64_t descriptor)
+{
+	return entry_of(maker, DESCRIPTORS | (uint32_t)descriptor);
+}
+
+/* A file that a task has opened by itself; its path comes next. */
+static void note_opened(struct maker *maker, uint32_t number)
+{
+	uint32_t ring = maker->marks->events[number].ring;
+
+	(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_FILE, number, ring);
+	maker->tracks[ring].file = maker->marks->mark_count;
+	maker->tracks[ring].open = NONE;
+}
+
 /* A part of the path of the last open on that track: the first, or another. */
 static void note_path(struct maker *maker, uint32_t number)
 {
@@ -302,6 +322,12 @@ static void note_path(struct maker *maker, uint32_t number)
 	if (track->open != NONE) {
 		entry_of(maker, events[track->open].event.first)->path = number;
 		track->open = NONE;
+	} else if (track->file != 0) {
+		struct pin_mark *mark = &maker->marks->marks[track->file - 1];
+
+		mark->path = number;
+		descriptor_of(maker, events[mark->event].event.second)->path = number;
+		track->file = 0;
 	} else if (track->path != NONE) {
 		events[track->path].next = number;
 	}
@@ -327,8 +353,7 @@ static uint32_t note_file(struct maker *maker, const struct entry *entry, uint32
 	if (descriptor < 0) {
 		return path;
 	}
-	/* No task has such an address. */
-	file = entry_of(maker, DESCRIPTORS | (uint32_t)descriptor);
+	file = descriptor_of(maker, (uint32_t)descriptor);
 	if (opens(event->way)) {
 		file->path = path;
 	} else {
@@ -458,6 +483,9 @@ static void take(struct maker *maker, uint32_t number)
 	case PIN_TRACE_PATH:
 		note_path(maker, number);
 		break;
+	case PIN_TRACE_FILE:
+		note_opened(maker, number);
+		break;
 	case PIN_TRACE_PANIC:
 		(void)add(maker, PIN_MARK_INSTANT, PIN_MARK_PANIC, number, taken->ring);
 		break;
@@ -497,19 +525,7 @@ static void close_all(struct maker *maker)
 	}
 }
 
-/* ---- order ---- */
-
-/* Stable, so that events of a ring that have one time keep their order. */
-static int by_time(const void *left, const void *right)
-{
-	const struct pin_trace_taken *a = left;
-	const struct pin_trace_taken *b = right;
-
-	if (a->event.time_ns != b->event.time_ns) {
-		return a->event.time_ns < b->event.time_ns ? -1 : 1;
-	}
-	return 0;
-}
+/* ---- making ---- */
 
 static int by_place(const void *left, const void *right)
 {
@@ -528,32 +544,6 @@ static int by_place(const void *left, const void *right)
 	}
 	return a->event < b->event ? -1 : a->event > b->event;
 }
-
-/* Merges two sorted halves, and so all of it: qsort(3) need not be stable. */
-static void sort_events(struct pin_trace_taken *events, struct pin_trace_taken *room, size_t count)
-{
-	size_t half = count / 2;
-	size_t left = 0;
-	size_t right = half;
-
-	if (count < 2) {
-		return;
-	}
-	sort_events(events, room, half);
-	sort_events(events + half, room + half, count - half);
-	if (by_time(&events[half - 1], &events[half]) <= 0) {
-		return;
-	}
-	memcpy(room, events, count * sizeof(*events));
-	for (size_t i = 0; i < count; i++) {
-		bool is_left =
-			right == count || (left < half && by_time(&room[left], &room[right]) <= 0);
-
-		events[i] = is_left ? room[left++] : room[right++];
-	}
-}
-
-/* ---- making ---- */
 
 static size_t table_size(size_t event_count)
 {
@@ -598,7 +588,7 @@ static int allocate(struct maker *maker, const struct pinion_trace *trace)
 	if (count > 0) {
 		memcpy(marks->events, trace->taken, count * sizeof(*marks->events));
 	}
-	sort_events(marks->events, room, count);
+	pin_trace_sort(marks->events, room, count);
 	free(room);
 	marks->event_count = count;
 	for (uint32_t i = 0; i < maker->track_count; i++) {

@@ -12,8 +12,8 @@
  *     arrow     a wake and the unpark; a theft;  from cause to effect
  *               a spawn and the task elsewhere;
  *               a submission and its callback
- *     instant   a panic, an expiry, a stall,     its worker
- *               the end
+ *     instant   a panic, an expiry, a stall, a   its worker
+ *               file that a task opens, the end
  *
  * Invariants, which tests/support/trace_schema holds a written trace against:
  * slices of a track nest, each arrow has both ends, each end is in a slice of
@@ -48,6 +48,7 @@ enum pin_mark_name {
 	PIN_MARK_TIMER,
 	PIN_MARK_STALL,
 	PIN_MARK_DONE,
+	PIN_MARK_FILE,
 	PIN_MARK_NAMES,
 };
 
@@ -60,7 +61,7 @@ struct pin_mark {
 	uint64_t id;	      /* of a request or an arrow */
 	uint32_t event;	      /* the first of its events */
 	uint32_t end;	      /* the last, or PIN_MARK_NO_EVENT: the trace ends before it */
-	uint32_t path;	      /* of a request: its file's first PIN_TRACE_PATH, or none */
+	uint32_t path;	      /* of a request or file: its first PIN_TRACE_PATH, or none */
 	uint32_t track;	      /* a worker, or the number of workers: other threads */
 	uint8_t shape;	      /* enum pin_mark_shape */
 	uint8_t name;	      /* enum pin_mark_name */

@@ -49,7 +49,7 @@
 /* What happened; the numbers are in pages of other versions, and stay. */
 enum pin_trace_kind {
 	PIN_TRACE_NONE = 0,
-	/* source; task, its function */
+	/* way: the source; number: the lane; task, its function */
 	PIN_TRACE_TASK_BEGIN = 1,
 	PIN_TRACE_TASK_END = 2,	   /* number: the result */
 	PIN_TRACE_TASK_CANCEL = 3, /* task, the function; ends by TASK_END */
@@ -70,9 +70,11 @@ enum pin_trace_kind {
 	PIN_TRACE_COMPLETE = 15,
 	/* way: of what; number: its place; nanoseconds; function, or dev_t */
 	PIN_TRACE_STALL = 16,
-	/* After the submission of an open. way: bytes of `text` */
+	/* After an open's submission, or FILE. way: bytes of `text` */
 	PIN_TRACE_PATH = 17,
-	PIN_TRACE_KINDS = 18,
+	/* A file that was opened without a request. second: the descriptor */
+	PIN_TRACE_FILE = 18,
+	PIN_TRACE_KINDS = 19,
 };
 
 /* Where a task that begins was taken from. */

@@ -13,6 +13,7 @@
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"
 #include "runtime/task/entry.h"
+#include "runtime/worker/events.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 
@@ -311,6 +312,15 @@ static int open_cached(const struct pin_slot *slot)
 		is_beneath ? slot->root->options.resolve : 0);
 }
 
+/* The file that was opened by a plain call. */
+static void begin_opened(struct pin_slot *slot, int fd)
+{
+	if (fd >= 0) {
+		pin_event_file(pin_worker_current(), fd, path_to_open(slot));
+	}
+	begin(slot, fd);
+}
+
 /* In the calling worker, which waits for it. */
 static int open_here(const struct pin_slot *slot)
 {
@@ -426,7 +436,7 @@ static void start_file(struct pin_slot *slot)
 		int fd = open_cached(slot);
 
 		if (fd >= 0) {
-			begin(slot, fd);
+			begin_opened(slot, fd);
 			return;
 		}
 
@@ -444,7 +454,7 @@ static void start_file(struct pin_slot *slot)
 		}
 	}
 	/* Too long for one call, or the ring is full: open it here. */
-	begin(slot, open_here(slot));
+	begin_opened(slot, open_here(slot));
 }
 
 static int start(struct pinion_task *task);

@@ -206,6 +206,15 @@ static inline void pin_event_note_task(struct pin_worker *worker, enum pin_trace
 	pin_event_note(worker, kind, way, -1, pin_event_address(task), function);
 }
 
+/* The task runs in the lane that the worker is in. */
+static inline void pin_event_note_begin(struct pin_worker *worker, enum pin_trace_source source,
+	const struct pinion_task *task, uint64_t function)
+{
+	/* Relaxed: its own. */
+	pin_event_note(worker, PIN_TRACE_TASK_BEGIN, source,
+		pin_load_relaxed_u32(&worker->running_lane), pin_event_address(task), function);
+}
+
 /* With or without a look at the file; its result is a descriptor. */
 static inline bool pin_event_opens(uint32_t operation)
 {
@@ -226,6 +235,15 @@ static inline void pin_event_note_path(struct pin_worker *worker, const char *pa
 		memcpy(pin_trace_event_text(&event), path + at, bytes);
 		pin_trace_put(worker->shared->trace, worker->trace_ring, &event);
 		at += bytes;
+	}
+}
+
+/* A task has opened a file by a plain call: no request has its name. */
+static inline void pin_event_file(struct pin_worker *worker, int fd, const char *path)
+{
+	if (pin_events_are_traced(worker)) {
+		pin_event_note(worker, PIN_TRACE_FILE, 0, 0, 0, (uint32_t)fd);
+		pin_event_note_path(worker, path);
 	}
 }
 

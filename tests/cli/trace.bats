@@ -24,10 +24,11 @@ expect_schema() {
 	}
 }
 
-# A tree of files, some of several windows.
+# make_tree [FILES]: a tree of files, one of several windows.
 make_tree() {
+	local i
 	mkdir -p tree/deep
-	for i in {1..40}; do
+	for ((i = 1; i <= ${1-40}; i++)); do
 		seq "$i" 2000 >"tree/deep/$i"
 	done
 	head -c 5000000 /dev/zero >tree/large
@@ -51,6 +52,11 @@ make_tree() {
 		length > 0' t.json
 	jq -e '[.traceEvents[] | select(.ph == "X") | .args.source // empty] | unique |
 		any(. == "injector")' t.json
+	# Each file has its name: of the request that opened it, or by itself.
+	jq -e '[.traceEvents[] | select(.name == "open_plain" and .ph == "b" or .name == "file") |
+		.args.file] | length == 42 and (unique | length) == 42' t.json
+	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task") | .args.lane] |
+		all(. == "normal")' t.json
 	# Nothing is left beside it.
 	[ "$(ls)" = "$(printf '%s\n' err out t.json tree wrong)" ]
 }
@@ -70,7 +76,7 @@ make_tree() {
 }
 
 @test "a checker of the format finds what is planted" {
-	make_tree
+	make_tree 4
 	pinion scan --workers=2 --trace=t.json tree
 	planted=(
 		'(first(.traceEvents[] | select(.ph == "X" and .cat == "task")) | .dur) = null'
@@ -80,6 +86,10 @@ make_tree() {
 		'.traceEvents[-1].ts = 0'
 		'(.traceEvents[] | select(.ph == "X" and .cat == "task") | .dur) += 1000000'
 		'.traceEvents |= map(select(.ph != "M"))'
+		'(first(.traceEvents[] | select(.ph == "M")) | .args.name) = 1'
+		'(first(.traceEvents[] | select(.ph == "f")) | .cat) = "other"'
+		'(first(.traceEvents[] | select(.ph == "X")) | .args) = "text"'
+		'.traceEvents |= (map(select(.ph == "s" or .ph == "f")) + map(select(.ph != "s" and .ph != "f")) | sort_by(.ts))'
 	)
 	for filter in "${planted[@]}"; do
 		jq "$filter" t.json >planted.json

@@ -105,16 +105,17 @@ static void check_spawns(void)
 
 static void check_tasks(void)
 {
+	enum { NORMAL = PINION_LANE_NORMAL, HIGH = PINION_LANE_HIGH };
 	const enum pin_trace_kind begin = PIN_TRACE_TASK_BEGIN;
 
-	EXPECT(begin, &happenings_root, 0, PIN_SOURCE_INJECTOR, -1, RUN(run_root));
-	EXPECT(begin, &happenings_slot, 0, PIN_SOURCE_SLOT, -1, RUN(run_slot));
-	EXPECT(begin, &happenings_local, 0, PIN_SOURCE_LOCAL, -1, RUN(run_local));
-	EXPECT(begin, &happenings_shared, 0, PIN_SOURCE_INJECTOR, -1, RUN(run_shared));
-	EXPECT(begin, &happenings_posted, 0, PIN_SOURCE_INBOX, -1, RUN(run_posted));
-	EXPECT(begin, &happenings_urgent, 0, PIN_SOURCE_LANE, -1, RUN(run_urgent));
-	EXPECT(begin, &happenings_timer, 0, PIN_SOURCE_LOCAL, -1, RUN(run_expired));
-	EXPECT(begin, &happenings_request, 0, PIN_SOURCE_COMPLETION, -1, RUN(run_completed));
+	EXPECT(begin, &happenings_root, 0, PIN_SOURCE_INJECTOR, NORMAL, RUN(run_root));
+	EXPECT(begin, &happenings_slot, 0, PIN_SOURCE_SLOT, NORMAL, RUN(run_slot));
+	EXPECT(begin, &happenings_local, 0, PIN_SOURCE_LOCAL, NORMAL, RUN(run_local));
+	EXPECT(begin, &happenings_shared, 0, PIN_SOURCE_INJECTOR, NORMAL, RUN(run_shared));
+	EXPECT(begin, &happenings_posted, 0, PIN_SOURCE_INBOX, NORMAL, RUN(run_posted));
+	EXPECT(begin, &happenings_urgent, 0, PIN_SOURCE_LANE, HIGH, RUN(run_urgent));
+	EXPECT(begin, &happenings_timer, 0, PIN_SOURCE_LOCAL, NORMAL, RUN(run_expired));
+	EXPECT(begin, &happenings_request, 0, PIN_SOURCE_COMPLETION, NORMAL, RUN(run_completed));
 	EXPECT(PIN_TRACE_PANIC, NULL, 0, 0, HAPPENINGS_PANIC, RUN(panic));
 }
 
@@ -198,7 +199,10 @@ static void check_json(void)
 	}
 	expect_jq("slice",
 		".traceEvents | any(.ph == \"X\" and .name == \"happenings_run_slot\" and "
-		".args.source == \"slot\" and .args.result == 0)");
+		".args.source == \"slot\" and .args.lane == \"normal\" and .args.result == 0)");
+	expect_jq("lane",
+		".traceEvents | any(.ph == \"X\" and .name == \"happenings_run_urgent\" and "
+		".args.lane == \"high\")");
 	expect_jq("timer",
 		".traceEvents | any(.name == \"happenings_run_expired\" and "
 		".args.source == \"timer\")");

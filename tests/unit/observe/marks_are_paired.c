@@ -196,6 +196,34 @@ static void check_requests(void)
 	pin_marks_free(&marks);
 }
 
+/* Each has its own path, and so has what is read from its descriptor. */
+static void check_files(void)
+{
+	begin();
+	add(0, PIN_TRACE_TASK_BEGIN, 0x100, 0xf);
+	add(0, PIN_TRACE_FILE, 0, 7); /* 20 */
+	add_path(0, "first");
+	add_path(0, "second");
+	add(0, PIN_TRACE_FILE, 0, 8); /* 50 */
+	add_path(0, "other");
+	add(1, PIN_TRACE_FILE, 0, 9); /* 70: its path was lost */
+	add(1, PIN_TRACE_SUBMIT, 0x900, 0)->way = PINION_OP_OPEN;
+	add_path(1, "an open's");
+	add(0, PIN_TRACE_SUBMIT, 0x200, 0)->way = PINION_OP_READ;
+	add(0, PIN_TRACE_COMPLETE, 0x200, 7)->way = PINION_OP_READ;
+	add(0, PIN_TRACE_TASK_END, 0, 0);
+	make();
+	expect_number("files", 3, count(PIN_MARK_INSTANT, PIN_MARK_FILE));
+	expect_number("at", 20, (long long)find(PIN_MARK_INSTANT, PIN_MARK_FILE, 0)->time_ns);
+	expect_number("path", 2, find(PIN_MARK_INSTANT, PIN_MARK_FILE, 0)->path);
+	expect_number("its second part", 3, marks.events[2].next);
+	expect_number("the next", 5, find(PIN_MARK_INSTANT, PIN_MARK_FILE, 1)->path);
+	expect_number("none", PIN_MARK_NO_EVENT, find(PIN_MARK_INSTANT, PIN_MARK_FILE, 2)->path);
+	expect_number("the open's", 8, find(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, 0)->path);
+	expect_number("the read's", 2, find(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, 1)->path);
+	pin_marks_free(&marks);
+}
+
 /* ---- sleeps, wakes and thefts ---- */
 
 static void check_sleeps(void)
@@ -266,6 +294,7 @@ int main(void)
 	check_tasks();
 	check_spawns();
 	check_requests();
+	check_files();
 	check_sleeps();
 	check_order();
 	return expect_status();
