@@ -2,8 +2,9 @@
 /*
  * A walk over a directory tree that cannot be trapped: it never follows
  * symbolic links below its root, never opens special files, has no limit on
- * path length, and holds two descriptors however deep the tree is. It stays
- * below its root while the owner of the tree exchanges directories for links.
+ * path length, and holds two or three descriptors however deep the tree is. It
+ * stays below its root while the owner of the tree exchanges directories for
+ * links.
  */
 #ifndef PINION_WALK_H
 #define PINION_WALK_H

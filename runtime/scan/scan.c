@@ -12,9 +12,9 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
+#include "runtime/scan/anchor.h"
 #include "runtime/scan/walk.h"
 #include "runtime/task/entry.h"
-#include "runtime/worker/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -419,6 +419,9 @@ struct tree {
 	struct pinion_scan *scan;
 	struct pin_scan_root *root; /* NULL: no file below it was found yet */
 	size_t root_bytes;
+	struct pin_anchor anchor;
+	struct pin_scan_root *deep; /* the anchor, for files; NULL: none */
+	uint64_t deep_moves;	    /* of the anchor then */
 };
 
 /*
@@ -437,24 +440,17 @@ static void await_root(struct pinion_scan *scan)
 	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
 }
 
-/* Keeps the root open for the first file found below it. */
-static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
+/* Files are opened below it by the part of their path from `names_start` on. */
+static int create_root(
+	struct tree *tree, int directory_fd, size_t names_start, struct pin_scan_root **out_root)
 {
 	const struct pin_host *host = tree->scan->host;
-	struct pin_scan_root *root;
+	struct pin_scan_root *root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
 
-	if (entry->root_fd < 0 || tree->root != NULL) {
-		return 0;
-	}
-	/* Below the root there is a name, and it ends where the path does. */
-	PIN_DCHECK(entry->beneath > entry->path && *entry->beneath != '\0');
-	PIN_DCHECK(entry->beneath < entry->path + entry->path_bytes);
-	await_root(tree->scan);
-	root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
 	if (root == NULL) {
 		return -ENOMEM;
 	}
-	root->options.directory_fd = fcntl(entry->root_fd, F_DUPFD_CLOEXEC, 0);
+	root->options.directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
 	if (root->options.directory_fd < 0) {
 		int error = -errno;
 
@@ -462,11 +458,66 @@ static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 		return error;
 	}
 	root->options.resolve = PIN_BENEATH_RESOLVE;
-	root->names_start = (size_t)(entry->beneath - entry->path);
+	root->names_start = names_start;
 	pin_store_relaxed_u32(&root->users, 1);
 	pin_fetch_add_acq_rel_u32(&tree->scan->root_count, 1);
-	tree->root = root;
+	*out_root = root;
 	return 0;
+}
+
+/* Keeps the root open for the first file found below it. */
+static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	if (entry->root_fd < 0 || tree->root != NULL) {
+		return 0;
+	}
+	/* Below the root there is a name, and it ends where the path does. */
+	PIN_DCHECK(entry->beneath > entry->path && *entry->beneath != '\0');
+	PIN_DCHECK(entry->beneath < entry->path + entry->path_bytes);
+	await_root(tree->scan);
+	return create_root(
+		tree, entry->root_fd, (size_t)(entry->beneath - entry->path), &tree->root);
+}
+
+static void drop_deep(struct tree *tree)
+{
+	if (tree->deep != NULL) {
+		release_root(tree->scan, tree->deep, 1);
+		tree->deep = NULL;
+	}
+}
+
+/*
+ * What the entry is opened beneath: a deep one, the anchor (anchor.h). It may
+ * be the root as well, where the roots that may be open are used up.
+ */
+static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	struct pinion_scan *scan = tree->scan;
+	size_t names_start;
+	size_t start;
+	int fd;
+
+	/* NULL: the entry is the root itself, or links are followed. */
+	if (tree->root == NULL || scan->walk_means.has_no_anchors) {
+		return tree->root;
+	}
+	names_start = tree->root->names_start;
+	fd = pin_anchor_reach(scan->host, &tree->anchor, entry->root_fd, entry->beneath,
+		entry->path_bytes - names_start, &start);
+	if (start == 0) {
+		return tree->root;
+	}
+	if (tree->deep != NULL && tree->deep_moves == tree->anchor.moves) {
+		return tree->deep;
+	}
+	drop_deep(tree);
+	if (pin_load_acquire_u32(&scan->root_count) >= scan->roots_max || /* [ROOT-1] */
+		create_root(tree, fd, names_start + start, &tree->deep) != 0) {
+		return tree->root;
+	}
+	tree->deep_moves = tree->anchor.moves;
+	return tree->deep;
 }
 
 /*
@@ -488,7 +539,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 			report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, rc);
 			break;
 		}
-		return add(scan, entry->path, entry->path_bytes, tree->root, true);
+		return add(scan, entry->path, entry->path_bytes, choose_root(tree, entry), true);
 	case PINION_WALK_SYMLINK:
 		report_path(scan, entry->path, entry->path_bytes,
 			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
@@ -526,6 +577,8 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	config.follow_links = scan->config.follow_links;
 	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
 	send_batch(scan);
+	drop_deep(&tree);
+	pin_anchor_fini(scan->host, &tree.anchor);
 	if (tree.root != NULL) {
 		release_root(scan, tree.root, 1);
 	}
@@ -535,61 +588,6 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)
 {
 	report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
-}
-
-/* ---- cancelling ---- */
-
-static const uint64_t one_canceller = 1;
-
-static int end_requests(struct pinion_task *task)
-{
-	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
-	struct pinion_scan *scan = part->scan;
-
-	PIN_DCHECK(part == &scan->workers[pin_worker_current()->index]);
-	pin_requests_abandon_among(
-		pin_worker_current(), scan->slots, scan->slot_count * sizeof(*scan->slots));
-	/* The last touch. */
-	pinion_budget_release(&scan->idle_cancellers, &one_canceller);
-	return 0;
-}
-
-/* The runtime is being stopped, which ends all requests. */
-static void skip_requests(struct pinion_task *task)
-{
-	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
-
-	pinion_budget_release(&part->scan->idle_cancellers, &one_canceller);
-}
-
-void pinion_scan_cancel(struct pinion_scan *scan)
-{
-	uint32_t worker_count = pinion_runtime_worker_count(scan->runtime);
-	uint32_t not_yet = 0;
-
-	if (!pin_cas_seq_cst_u32(&scan->is_cancelled, &not_yet, 1)) { /* [CANCEL-1] */
-		return;
-	}
-	for (uint32_t i = 0; i < worker_count; i++) {
-		struct pin_scan_worker *part = &scan->workers[i];
-		int rc = pinion_budget_try_acquire(&scan->idle_cancellers, &one_canceller);
-
-		PIN_CHECK(rc == 0);
-		part->canceller =
-			(struct pinion_task){.run = end_requests, .cancel = skip_requests};
-		if (pinion_task_spawn_on(scan->runtime, i, &part->canceller) < 0) {
-			skip_requests(&part->canceller);
-		}
-	}
-}
-
-/* Each worker has ended the task that it was in, and its canceller. */
-static void await_cancellers(struct pinion_scan *scan)
-{
-	uint64_t count = pinion_runtime_worker_count(scan->runtime);
-	int rc = pinion_budget_acquire_wait(&scan->idle_cancellers, &count, UINT64_MAX);
-
-	PIN_CHECK(rc == 0);
 }
 
 /* ---- end ---- */
@@ -642,7 +640,7 @@ int pinion_scan_destroy(struct pinion_scan *scan)
 		return rc;
 	}
 	pin_live_remove(PIN_LIVE_SCAN, scan);
-	await_cancellers(scan);
+	pin_scan_await_cancellers(scan);
 	pin_scan_free(scan);
 	return 0;
 }

@@ -154,6 +154,12 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 /* Puts reported slots back; the last touch of them. */
 void pin_scan_put_slots(struct pinion_scan *scan, const struct pin_slots *slots);
 
+/*
+ * After a cancel: each worker has ended the task that it was in, and its
+ * canceller.
+ */
+void pin_scan_await_cancellers(struct pinion_scan *scan);
+
 /* Frees the scan's memory; nothing of it may be in use. */
 void pin_scan_free(struct pinion_scan *scan);
 

@@ -83,15 +83,19 @@ static uint32_t descriptors_left(uint32_t wanted)
  * Divides the descriptors that are left among files, roots of trees, and
  * directories of a walk. Each file may be of a tree of its own, so as many
  * roots as files are enough. Where that is too much, files get seven of eight:
- * most trees have many files.
+ * most trees have many files, and there are no anchors (anchor.h).
  */
-static void divide_descriptors(
-	uint32_t *files, uint32_t worker_count, uint32_t *out_roots, uint32_t *out_directories)
+static void divide_descriptors(uint32_t *files, uint32_t worker_count, uint32_t *out_roots,
+	uint32_t *out_directories, bool *out_has_anchors)
 {
 	uint32_t directories = pin_walk_directories(worker_count);
-	uint32_t left = descriptors_left(2 * *files + directories);
+	uint32_t anchors = directories + 1; /* each walker's, and that of files */
+	uint32_t wanted = 2 * *files + directories;
+	uint32_t left = descriptors_left(wanted + anchors);
 	uint32_t roots;
 
+	*out_has_anchors = left == wanted + anchors;
+	left = left < wanted ? left : wanted;
 	PIN_DCHECK(*files > 0 && left >= 2);
 	if (directories > left / DIRECTORIES_PART) {
 		directories = left / DIRECTORIES_PART;
@@ -287,6 +291,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
 	uint32_t roots_max = 0;
 	uint32_t directories_max = 0;
+	bool has_anchors;
 	struct pin_walk_filter *filter;
 	struct pinion_scan_config complete;
 	struct pinion_scan_config standard;
@@ -303,7 +308,8 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (rc < 0) {
 		return rc;
 	}
-	divide_descriptors(&complete.files_in_flight, worker_count, &roots_max, &directories_max);
+	divide_descriptors(&complete.files_in_flight, worker_count, &roots_max, &directories_max,
+		&has_anchors);
 	rc = create_filter(runtime, &complete, &filter);
 	if (rc < 0) {
 		return rc;
@@ -331,6 +337,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		.is_cancelled = &scan->is_cancelled,
 		.runtime = complete.walk_order == PINION_SCAN_WALK_ANY ? runtime : NULL,
 		.open_max = directories_max,
+		.has_no_anchors = !has_anchors,
 		.filter = filter,
 	};
 	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);

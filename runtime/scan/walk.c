@@ -219,6 +219,7 @@ int pin_walk(const struct pin_walk_means *means, const char *root,
 		.root_fd = -1,
 		.has_ignores = config->skip_ignored != 0,
 		.follows = config->follow_links != 0,
+		.has_no_anchors = means->has_no_anchors,
 		.filter = means->filter,
 	};
 	int saved_errno = errno;

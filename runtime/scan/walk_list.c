@@ -6,7 +6,8 @@
  * becomes a visit or a name that waits.
  *
  * Invariants: (1) at most two descriptors are open while a visit runs, the
- * root's and that of the directory being listed, which may be the root. (2) the
+ * root's and that of the directory being listed, which may be the root; and a
+ * third, the anchor's, where paths are long and descriptors left. (2) the
  * walker's path is that of the directory being listed, but for the time of a
  * visit.
  */
@@ -372,19 +373,33 @@ static int read_ignore_files(struct pin_walker *walker)
 
 /* ---- directories ---- */
 
+/* The anchor gives up its descriptor where no other is left. */
+static int open_beneath(struct pin_walker *walker, int flags)
+{
+	const struct pin_walk *walk = walker->walk;
+	const char *path = walker->path.bytes + walk->names_start;
+	size_t bytes = walker->path.length - walk->names_start;
+	size_t start;
+	int from_fd =
+		pin_anchor_reach(walk->host, &walker->anchor, walk->root_fd, path, bytes, &start);
+	int fd = pin_beneath_open(from_fd, path + start, flags);
+
+	if ((fd == -EMFILE || fd == -ENFILE) && pin_anchor_drop(&walker->anchor)) {
+		fd = pin_beneath_open(walk->root_fd, path, flags);
+	}
+	return fd;
+}
+
 /* Opens the directory whose path is the walker's. */
-static int open_directory(const struct pin_walker *walker, const struct pin_directory *directory)
+static int open_directory(struct pin_walker *walker, const struct pin_directory *directory)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY;
 	struct pin_walk *walk = walker->walk;
 
 	if (directory->depth > 0) {
 		PIN_CHECK(walker->path.length > walk->names_start);
-		if (walk->follows) {
-			return pin_open_long(walker->path.bytes, flags);
-		}
-		return pin_beneath_open(
-			walk->root_fd, walker->path.bytes + walk->names_start, flags);
+		return walk->follows ? pin_open_long(walker->path.bytes, flags)
+				     : open_beneath(walker, flags);
 	}
 	PIN_CHECK(walk->root_fd < 0);
 	walk->root_fd = pin_open_long(walker->path.bytes, flags);
@@ -572,4 +587,5 @@ void pin_walker_fini(struct pin_walker *walker)
 	walker->spare = NULL;
 	pin_walk_path_free(walk, &walker->path);
 	pin_walk_path_free(walk, &walker->match);
+	pin_anchor_fini(walk->host, &walker->anchor);
 }

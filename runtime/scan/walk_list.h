@@ -10,6 +10,7 @@
 #ifndef PIN_SCAN_WALK_LIST_H
 #define PIN_SCAN_WALK_LIST_H
 
+#include "runtime/scan/anchor.h"
 #include "runtime/scan/walk_path.h"
 #include "runtime/scan/walk_tree.h"
 
@@ -78,6 +79,7 @@ struct pin_walker {
 	struct pin_directory *directory; /* that is listed, or opened */
 	struct pin_walk_path path;	 /* of the directory that is listed */
 	struct pin_walk_path match;	 /* the same as ignore rules see it */
+	struct pin_anchor anchor;	 /* above deep directories */
 	/* Where entries are put; NULL: there is no room, if `fills_blocks`. */
 	struct pin_walk_block *block;
 	bool fills_blocks; /* else it visits them itself */

@@ -17,8 +17,8 @@
  * The parents with names that wait are a stack, so the walk is depth first, and
  * a walk by one thread in the order in which the file system lists.
  *
- * The root's descriptor stays open. All below is opened from it, by the part of
- * the path that is below the root, and no link in that part is followed
+ * The root's descriptor stays open. All below is opened from it, or, deep down,
+ * from a directory below it (anchor.h), and no link below the root is followed
  * (host/long_path.h): the tree's owner may exchange directories for links at
  * any time. Visitors get the descriptor and that part, to do the same.
  *
@@ -85,6 +85,7 @@ struct pin_walk {
 	size_t names_start; /* in a path, of the part below the root */
 	bool has_ignores;
 	bool follows; /* links; then paths are opened as they are */
+	bool has_no_anchors;
 	struct pin_ignore ignore;
 	struct pin_walk_filter *filter; /* NULL: nothing is left out by it */
 	dev_t root_device;
@@ -133,7 +134,8 @@ struct pin_walk_means {
 	struct pin_walk_filter *filter; /* NULL: none */
 	/* Whose tasks help; NULL: the caller's thread walks alone. */
 	struct pinion_runtime *runtime;
-	uint32_t open_max; /* directories open at once by these; 0: a few */
+	uint32_t open_max;   /* directories open at once by these; 0: a few */
+	bool has_no_anchors; /* too few descriptors are left (anchor.h) */
 	/* Of names that wait, before directories are put aside; 0: some MiB. */
 	size_t waiting_bytes_max;
 	uint32_t block_bytes; /* 0: PIN_WALK_BLOCK_BYTES */

@@ -26,6 +26,7 @@
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
 #include "runtime/scan/scan.c"
+#include "runtime/scan/scan_cancel.c"
 #include "runtime/scan/scan_create.c"
 #include "tests/model/scan/no_reads.h"
 #include "tests/model/scan/no_walk.h"

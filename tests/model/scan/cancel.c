@@ -56,6 +56,7 @@ static int spawn_on(
 	(is_late(__func__) || model_cas_u32(atomic, expected, value, MODEL_ORDER_SEQ_CST, __func__))
 #define pinion_task_spawn_on(runtime, index, task) spawn_on(scan, index, task, __func__)
 #include "runtime/scan/scan.c"
+#include "runtime/scan/scan_cancel.c"
 #include "runtime/scan/scan_create.c"
 #include "tests/model/scan/no_reads.h"
 #include "tests/model/scan/no_walk.h"

@@ -41,6 +41,7 @@ static bool is_early(const char *site)
 	(is_early(__func__) ? (void)0 : (pinion_budget_release)(budget, amounts))
 
 #include "runtime/scan/scan.c"
+#include "runtime/scan/scan_cancel.c"
 #include "runtime/scan/scan_create.c"
 #include "tests/model/scan/no_walk.h"
 

@@ -128,6 +128,7 @@ static int status_of(int fd, struct stat *out_status)
 #define close(fd) close_folder(fd)
 #define fstat(fd, status) status_of(fd, status)
 
+#include "runtime/scan/anchor.c"
 #include "runtime/scan/walk_list.c"
 #include "runtime/scan/walk_path.c"
 #include "runtime/scan/walk_tree.c"
