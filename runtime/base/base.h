@@ -95,12 +95,7 @@ static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* ---- asan ---- */
-
-/*
- * Marks for AddressSanitizer in its builds: memory that no code may touch for
- * now. Elsewhere these do nothing.
- */
+/* ---- sanitizers ---- */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PIN_ASAN 1
@@ -109,6 +104,19 @@ static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 #define PIN_ASAN 1
 #endif
 #endif
+
+#if defined(__SANITIZE_THREAD__)
+#define PIN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PIN_TSAN 1
+#endif
+#endif
+
+/*
+ * Marks for AddressSanitizer in its builds: memory that no code may touch for
+ * now. Elsewhere these do nothing.
+ */
 
 #ifdef PIN_ASAN
 #include <sanitizer/asan_interface.h>

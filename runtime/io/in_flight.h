@@ -25,14 +25,6 @@
 
 #include <pinion/request.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define PIN_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PIN_TSAN 1
-#endif
-#endif
-
 #if defined(PIN_ASAN) || defined(PIN_TSAN)
 #include <sys/stat.h>
 #include <sys/uio.h>

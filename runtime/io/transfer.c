@@ -544,7 +544,7 @@ static void note_miss(struct pin_cached *cached)
  */
 static inline ssize_t read_now(int fd, const struct iovec *vector, uint64_t offset_bytes)
 {
-#if defined(PIN_ASAN) || defined(__SANITIZE_THREAD__)
+#if defined(PIN_ASAN) || defined(PIN_TSAN)
 	return preadv2(fd, vector, 1, (off_t)offset_bytes, RWF_NOWAIT);
 #else
 	/* The offset in halves; the kernel takes as many as it needs. */
