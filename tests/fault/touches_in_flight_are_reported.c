@@ -17,6 +17,7 @@
 #include "runtime/io/in_flight.h"
 
 #if defined(PIN_ASAN) || defined(PIN_TSAN)
+#include <sanitizer/common_interface_defs.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -214,6 +215,8 @@ static void check_level(uint32_t io_level)
 int main(void)
 {
 	runtimes_watchdog(2 * LIMIT_SECONDS);
+	/* To this test, not to the one who runs it. */
+	__sanitizer_set_report_path("stderr");
 	check_level(PINION_IO_AUTO);
 	check_level(PINION_IO_FALLBACK);
 	return expect_status();
