@@ -505,4 +505,5 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
 	if (config->buffer_count == 0) {
 		config->buffer_count = default_buffers(config);
 	}
+	PIN_CHECK(config->buffer_count > 0); /* a worker needs a buffer to read into */
 }

@@ -239,6 +239,7 @@ static void list_words(const struct pin_config_field *field, char *text, size_t 
 {
 	size_t length = 0;
 
+	PIN_DCHECK(field->words != NULL && bytes > 0);
 	for (size_t i = 0; field->words[i] != NULL; i++) {
 		length += (size_t)snprintf(text + length, bytes - length, "%s%s",
 			i == 0			? ""

@@ -40,6 +40,7 @@ int pinion_worker_get_stats(const struct pinion_runtime *runtime, int worker_ind
 		first = (uint32_t)worker_index;
 		end = first + 1;
 	}
+	PIN_DCHECK(first < end && end <= shared->worker_count);
 	for (uint32_t i = first; i < end; i++) {
 		struct pinion_worker_stats own;
 

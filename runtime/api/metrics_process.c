@@ -116,6 +116,7 @@ static bool is_new(struct search *search, int fd)
 			return false;
 		}
 	}
+	PIN_DCHECK(search->count < PAGES_MAX);
 	search->seen[search->count] = (struct seen){status.st_dev, status.st_ino};
 	return true;
 }

@@ -66,6 +66,7 @@ static int refuse(const struct pinion_metrics *metrics, int error, const char *f
 	char reason[256];
 	va_list arguments;
 
+	PIN_DCHECK(error < 0);
 	va_start(arguments, format);
 	vsnprintf(reason, sizeof(reason), format, arguments);
 	va_end(arguments);
@@ -79,6 +80,7 @@ static int read_bytes(const struct pinion_metrics *metrics, uint64_t at, void *o
 {
 	size_t done = 0;
 
+	PIN_DCHECK(at <= (uint64_t)INT64_MAX - bytes); /* an off_t, after the checks */
 	while (done < bytes) {
 		ssize_t got =
 			pread(metrics->fd, (char *)out + done, bytes - done, (off_t)(at + done));
@@ -209,6 +211,7 @@ static int keep_fields(struct pinion_metrics *metrics, const char *rows)
 	for (uint32_t i = 0; i < header->field_count; i++) {
 		struct pin_page_field *field = &metrics->fields[kept];
 
+		PIN_DCHECK(kept <= i); /* so the array has room for each */
 		memcpy(field, rows + (size_t)i * header->field_bytes, sizeof(*field));
 		if (field->kind > PIN_PAGE_HISTOGRAM || field->scope > PIN_PAGE_DEVICE) {
 			continue;
@@ -350,6 +353,7 @@ static struct part part_of(const struct pinion_metrics *metrics, uint32_t number
 {
 	const struct pin_page_header *header = &metrics->header;
 
+	PIN_DCHECK(number <= header->slot_count); /* 0 is the runtime's */
 	return number == 0 ? (struct part){header->runtime_at, header->runtime_words}
 			   : (struct part){header->slots_at + (number - 1) * header->slot_words,
 				     header->slot_words};
@@ -359,6 +363,7 @@ static uint64_t *words_of(const struct pinion_metrics *metrics, uint32_t number)
 {
 	const struct pin_page_header *header = &metrics->header;
 
+	PIN_DCHECK(number <= header->slot_count);
 	return number == 0
 		? metrics->words
 		: metrics->words + header->runtime_words + (number - 1) * header->slot_words;
@@ -370,6 +375,7 @@ static int read_part(const struct pinion_metrics *metrics, uint32_t number)
 	const struct timespec pause = {.tv_nsec = TRY_PAUSE_NS};
 	struct part part = part_of(metrics, number);
 
+	PIN_DCHECK(is_inside(part.at, part.words, metrics->header.word_count));
 	for (uint32_t i = 0; i < TRIES_MAX; i++) {
 		switch (pin_seqlock_try_read(
 			fetch, metrics, part.at, part.at, part.words, words_of(metrics, number))) {
@@ -451,6 +457,7 @@ int pinion_metrics_read_histogram(const struct pinion_metrics *metrics, uint32_t
 	if (metrics->fields[number].kind != PIN_PAGE_HISTOGRAM) {
 		return -EINVAL;
 	}
+	PIN_DCHECK(metrics->fields[number].words * sizeof(*words) == sizeof(*out_histogram));
 	memcpy(out_histogram, words, sizeof(*out_histogram));
 	return 0;
 }

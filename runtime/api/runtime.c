@@ -52,6 +52,7 @@ void pin_runtime_join_threads(struct pin_shared *shared)
 static void free_workers(struct pin_shared *shared)
 {
 	pin_wait_for_callers(shared);
+	PIN_CHECK(shared->worker_count == 0 || shared->workers != NULL);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
@@ -90,6 +91,7 @@ static bool has_ended(struct pin_shared *shared)
 
 static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
 {
+	PIN_DCHECK(pin_worker_of_thread() == NULL); /* it would wait for itself */
 	while (!has_ended(shared)) {
 		if (shared->host->futex_wait(&shared->has_ended, 0, deadline_ns) == -ETIMEDOUT) {
 			return has_ended(shared) ? 0 : -ETIME;

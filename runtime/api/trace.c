@@ -7,6 +7,7 @@
  * trace.h.
  */
 #include "runtime/api/internal.h"
+#include "runtime/base/check.h"
 #include "runtime/observe/trace_reader.h"
 #include "runtime/worker/state.h"
 
@@ -16,6 +17,7 @@
 /* From here on it takes the ways that are slower, and noted. */
 static void trace_worker(struct pin_worker *worker, struct pin_trace_ring *ring)
 {
+	PIN_CHECK(!worker->has_thread); /* the flags are not atomic */
 	worker->trace_ring = ring;
 	worker->is_traced = true;
 	worker->notes_submitted = true;
@@ -28,6 +30,7 @@ int pin_events_start(struct pin_shared *shared)
 	uint64_t slots = shared->tuning.trace_events;
 	int rc;
 
+	PIN_DCHECK(shared->trace == NULL);
 	if (slots == 0) {
 		return 0;
 	}

@@ -49,6 +49,7 @@ void pin_forked_watch(void (*in_child)(void))
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint32_t i = 0;
 
+	PIN_CHECK(in_child != NULL); /* it ends the list */
 	pthread_mutex_lock(&lock);
 	while (watchers[i] != NULL && watchers[i] != in_child) {
 		i++;

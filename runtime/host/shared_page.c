@@ -108,6 +108,7 @@ static int open_draft(struct pin_shared_page *page, const char *path)
 	int former = open_former(path, page->mark);
 	int fd;
 
+	PIN_DCHECK(page->draft == NULL);
 	if (former == -EEXIST) {
 		errno = EEXIST;
 		return -1;
@@ -160,6 +161,7 @@ static int take_memory(struct pin_shared_page *page, size_t bytes, const char **
 	void *memory;
 	int error;
 
+	PIN_DCHECK(page->fd >= 0 && page->memory == NULL);
 	do {
 		error = posix_fallocate(page->fd, 0, (off_t)bytes);
 	} while (error == EINTR);
@@ -258,6 +260,7 @@ static int take_name(const struct pin_shared_page *page, const char *name)
 {
 	int rc = -EAGAIN;
 
+	PIN_DCHECK(page->draft != NULL); /* the file that gets the name */
 	for (int tries = 0; tries < NAME_TRIES && (rc == -EAGAIN || rc == -EEXIST); tries++) {
 		int former = open_former(name, page->mark);
 
@@ -326,6 +329,7 @@ static bool read_text(const char *path, char *out_text, size_t size)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length;
 
+	PIN_DCHECK(size > 0);
 	out_text[0] = '\0';
 	if (fd < 0) {
 		return false;

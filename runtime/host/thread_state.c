@@ -173,6 +173,7 @@ static void describe_call(const struct call *call, const uint64_t arguments[ARGU
 	uint64_t offset = 0;
 	int fd;
 
+	PIN_DCHECK(call->fd_argument < ARGUMENTS && call->offset_argument < ARGUMENTS);
 	if (call->fd_argument == NO_ARGUMENT) {
 		snprintf(out, PIN_THREAD_WHERE_BYTES, "%s", call->name);
 		return;

@@ -167,6 +167,7 @@ static PIN_APART int check_given(const struct pinion_request *request, struct pi
 	struct statx status;
 	const char *kind;
 
+	PIN_DCHECK(file->way == PINION_WAY_UNKNOWN); /* others were checked when opened */
 	if (statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) < 0) {
 		return 0;
 	}
@@ -236,6 +237,8 @@ static int check_element(
 	const struct iovec *element = &request->vector[index];
 	const struct pinion_file *file = request->file;
 
+	PIN_DCHECK(index < request->vector_count);
+	PIN_DCHECK(sum <= INT64_MAX); /* so no sum here wraps */
 	if (element->iov_base == NULL && element->iov_len > 0) {
 		return pin_refuse(why, -EINVAL, "vector[%u].iov_base is NULL", index);
 	}
@@ -345,6 +348,7 @@ static void submit_command(struct pin_ring *ring, struct pinion_request *request
 	uint32_t length = command_length(request);
 	int index = pin_ring_registered_index(ring, bytes, length);
 
+	PIN_DCHECK(done < request->length_bytes); /* else it has ended */
 	pin_command_prepare(sqe, request->file, bytes, request->offset_bytes + done, length, index);
 	if (index < 0) {
 		pin_meter_add(&ring->meter->unregistered_reads, 1);
@@ -465,6 +469,7 @@ static bool is_between_parts(struct pinion_request *request)
 /* In an enter of its own: the kernel makes it one with no other. */
 static PIN_APART void submit_alone(struct pin_ring *ring, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_moves_bytes(request)); /* only these meet bad sectors */
 	pin_ring_submit(ring);
 	submit_again(ring, request);
 	pin_ring_submit(ring);
@@ -472,6 +477,7 @@ static PIN_APART void submit_alone(struct pin_ring *ring, struct pinion_request 
 
 static void go_on(struct pin_ring *ring, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_of(request)->ended_by == 0); /* an abandoned one goes no further */
 	if (PIN_UNLIKELY(is_between_parts(request)) && ring->ask_part != NULL &&
 		!ring->ask_part(ring->ask_arg, request)) {
 		return;

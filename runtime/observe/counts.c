@@ -116,11 +116,13 @@ const char *pin_counts_name(uint32_t number)
 
 static uint64_t *field_of(struct pinion_worker_stats *stats, const struct row *row)
 {
+	PIN_DCHECK(row->shown_at < sizeof(*stats));
 	return (uint64_t *)(void *)((char *)stats + row->shown_at);
 }
 
 static const struct pin_atomic_u64 *counter_of(const struct pin_meter *meter, const struct row *row)
 {
+	PIN_DCHECK(!row->is_derived && row->kept_at < sizeof(*meter));
 	return (const struct pin_atomic_u64 *)(const void *)((const char *)meter + row->kept_at);
 }
 

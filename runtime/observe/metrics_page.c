@@ -117,6 +117,7 @@ static void write_field(struct pin_page_field *field, const char *name, const st
 		.at = at,
 		.words = 1,
 		.copies = 1};
+	PIN_DCHECK(strlen(name) < sizeof(field->name)); /* readers find it by its whole name */
 	snprintf(field->name, sizeof(field->name), "%s", name);
 	snprintf(field->unit, sizeof(field->unit), "%s", like->unit);
 }
@@ -289,7 +290,10 @@ static struct pin_atomic_u64 *map_shared(
 static void show(const struct pin_page_setup *setup, struct pin_metrics_page *metrics)
 {
 	const char *call = "";
-	int rc = pin_shared_page_show(&metrics->page, setup->path, &call);
+	int rc;
+
+	PIN_DCHECK(pin_load_relaxed_u64(&header_of(metrics)->magic) == PIN_PAGE_MAGIC);
+	rc = pin_shared_page_show(&metrics->page, setup->path, &call);
 
 	if (rc < 0) {
 		tell_unshown(setup->log, setup->path, call, rc);
@@ -346,6 +350,7 @@ int pin_metrics_page_create(
 	if (metrics == NULL) {
 		return -ENOMEM;
 	}
+	PIN_DCHECK(setup->worker_count > 0);
 	lay_out(metrics, setup->worker_count);
 	if (allocate(setup, metrics) < 0) {
 		pin_metrics_page_destroy(metrics, setup->host);
@@ -431,6 +436,7 @@ void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 	struct pin_atomic_u64 *part = metrics->words + metrics->runtime_at;
 	uint64_t device_count = runtime->device_count;
 
+	PIN_DCHECK(gathered != NULL); /* its writer is a worker that has joined */
 	pin_seqlock_begin(&part[RUNTIME_SEQUENCE]);
 	pin_store_relaxed_u64(&part[RUNTIME_PUBLISHED], now_ns);
 	copy(&part[RUNTIME_FIRST], (const uint64_t *)(const void *)runtime, RUNTIME_VALUES);

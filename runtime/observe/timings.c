@@ -77,6 +77,7 @@ static void add_mark(struct pin_timings *timings, uint32_t tail, uint64_t now_ns
 	if (timings->mark_count == PIN_TIMINGS_MARKS) {
 		thin_out(timings);
 	}
+	PIN_DCHECK(timings->mark_count < PIN_TIMINGS_MARKS);
 	timings->marks[timings->mark_count++] =
 		(struct pin_queue_mark){.time_ns = now_ns, .tail = tail};
 }
@@ -116,6 +117,7 @@ static void note_queue(struct pin_timings *timings, const struct pin_row *row)
 
 		drop_marks(timings, row->first);
 		if (timings->mark_count > 0) {
+			PIN_DCHECK(timings->marks[0].time_ns <= row->now_ns);
 			waited_ns = row->now_ns - timings->marks[0].time_ns;
 		}
 		pin_timings_record(timings, pin_timing_of(PINION_TIMING_QUEUED, PINION_LANE_NORMAL),
@@ -128,6 +130,7 @@ static void note_queue(struct pin_timings *timings, const struct pin_row *row)
 
 void pin_timings_note_row(struct pin_observed *observed, const struct pin_row *row)
 {
+	PIN_DCHECK(row->tasks > 0); /* a divisor */
 	if (observed->rows_left == 0) {
 		observed->rows_left = PIN_TIMINGS_ROWS;
 	}
@@ -145,6 +148,7 @@ bool pin_timings_note_wake(struct pin_observed *observed, uint64_t now_ns)
 	/* On another CPU the clock may be read the other way round. */
 	uint64_t took_ns = now_ns > woken_ns ? now_ns - woken_ns : 0;
 
+	PIN_DCHECK(woken_ns != 0); /* 0 is no wake to record */
 	observed->woken_ns = 0;
 	pin_timings_record(observed->timings, pin_timing_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL),
 		took_ns, 1);
@@ -186,6 +190,7 @@ void pin_timings_move(struct pin_timings *timings, struct pin_atomic_u64 *words)
 	while (timings->dirty != 0) {
 		uint32_t index = (uint32_t)__builtin_ctz(timings->dirty);
 
+		PIN_DCHECK(index < PIN_TIMINGS);
 		timings->dirty &= timings->dirty - 1;
 		move_one(&timings->gathered[index], words + (size_t)index * PIN_TIMING_WORDS);
 	}

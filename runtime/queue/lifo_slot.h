@@ -86,6 +86,7 @@ static inline struct pin_link *pin_lifo_replace(struct pin_lifo *lifo, struct pi
  */
 static inline void pin_lifo_close(struct pin_lifo *lifo, uint32_t reason)
 {
+	PIN_DCHECK(reason != 0);
 	PIN_DCHECK((reason & PIN_LIFO_THIEF) == 0); /* a thief's bit is that thief's */
 	pin_fetch_or_seq_cst_u32(&lifo->closed, reason);
 }

@@ -18,6 +18,7 @@ void pin_entry_push_lanes(
 	struct pin_list lists[PIN_LANES] = {{0}};
 
 	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK(!pin_task_is_idle(tasks[i])); /* claimed, so no other queues it */
 		pin_list_push(&lists[pin_task_lane(tasks[i])], pin_task_link(tasks[i]));
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
@@ -111,6 +112,7 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 
 void pin_runtime_undo_room(struct pinion_runtime *runtime, enum pinion_lane lane)
 {
+	PIN_CHECK((uint32_t)lane < PIN_LANES);
 	if (pin_runtime_own_worker(runtime) == NULL) {
 		pin_room_undo(&runtime->shared, lane);
 	}
@@ -164,6 +166,7 @@ const struct pin_log *pin_runtime_log(const struct pinion_runtime *runtime)
 
 const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime)
 {
+	PIN_DCHECK(runtime->shared.host != NULL);
 	return runtime->shared.host;
 }
 

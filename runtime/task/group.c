@@ -139,11 +139,14 @@ static void abandon(struct pin_group *const *unended)
 	}
 }
 
+static int run_task(struct pinion_task *task);
+
 static void cancel_task(struct pinion_task *task)
 {
 	struct pinion_group_task *own_task = PIN_CONTAINER_OF(task, struct pinion_group_task, task);
 	struct pin_group *group = own(own_task->group);
 
+	PIN_DCHECK(task->run == run_task); /* it came by pinion_group_spawn() */
 	if (own_task->cancel != NULL) {
 		__attribute__((cleanup(abandon))) struct pin_group *unended = group;
 

@@ -132,6 +132,7 @@ static void register_step(
 	struct pin_ring *rings[3];
 	uint32_t count = rings_of(worker, rings);
 
+	PIN_DCHECK(offset % grown_of(worker, kind).step_bytes == 0); /* a ring's entry is a step */
 	for (uint32_t i = 0; i < count; i++) {
 		int rc;
 
@@ -253,6 +254,7 @@ static int give_pages(
 {
 	int rc;
 
+	PIN_DCHECK(bytes > 0);
 	if (!is_within_limit(worker, bytes)) {
 		return -ENOMEM;
 	}
@@ -346,7 +348,9 @@ static bool give_back_from(struct pin_worker *worker, enum pin_grown_kind kind, 
 	size_t bytes = (size_t)(pool->open_count - first) * pool->buffer_bytes;
 	size_t huge_bytes = 0;
 
-	if (!pin_pool_close(pool, first)) { /* [POOL-4] invariant 1 */
+	PIN_CHECK(first < pool->open_count);
+	PIN_CHECK(pin_meter_read(&worker->growth.bytes) >= bytes); /* it was counted when taken */
+	if (!pin_pool_close(pool, first)) {			   /* [POOL-4] invariant 1 */
 		return false;
 	}
 	if (wants_huge(worker, kind)) {
@@ -393,6 +397,7 @@ static void look_at(struct pin_worker *worker, enum pin_grown_kind kind)
 	uint64_t recent = acquires - growth->seen_acquires[kind];
 	uint32_t out = pool->open_count - pin_pool_count_magazine(pool, 0);
 
+	PIN_CHECK(out <= pool->open_count); /* a buffer is free, or out, and in no case both */
 	if (recent > 0) {
 		growth->is_quiet = false;
 	}

@@ -56,6 +56,7 @@ static PIN_APART int acquire_slowly(
 	struct pin_pool *pool = pin_arena_growth_pool(worker, kind);
 	int rc = -EAGAIN;
 
+	PIN_DCHECK(pin_worker_is_current(worker)); /* both pools are its own */
 	if (pin_pool_count_magazine(pool, 0) == 0) {
 		rc = pin_arena_grow(worker, kind);
 	}
@@ -88,6 +89,7 @@ int pin_worker_buffer_acquire(
 	int rc = acquire(worker, kind, out_buffer);
 
 	if (rc == 0 && kind == PIN_GROWN_SMALL) {
+		PIN_DCHECK((out_buffer->index & SMALL_BUFFER) == 0); /* the bit is free */
 		out_buffer->index |= SMALL_BUFFER;
 	}
 	return rc;
@@ -99,6 +101,7 @@ int pin_worker_buffer_await(
 	int rc = pin_worker_buffer_acquire(worker, bytes, &waiter->buffer);
 
 	if (rc == -EAGAIN) {
+		PIN_DCHECK(waiter->task != NULL); /* it is spawned with the buffer */
 		pin_meter_add(&worker->meter.buffer_waits, 1);
 		waiter->since_ns = worker->shared->host->now_ns();
 		pin_list_push(kind_for(worker, bytes) == PIN_GROWN_LARGE
@@ -143,6 +146,7 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 	struct pin_link *first =
 		pin_list_pop(is_small ? &worker->small_buffer_queue : &worker->buffer_queue);
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	put_back(worker, buffer);
 	if (first != NULL) {
 		struct pin_buffer_waiter *waiter =
@@ -404,6 +408,7 @@ bool pin_worker_lend_posted(
 static enum pin_pool_lent lend_by_cas(struct pin_worker *worker, struct pin_entry *entry,
 	uint32_t magazine, struct pin_entry **out_entry)
 {
+	PIN_DCHECK(entry != NULL); /* the search before has found it */
 	return lend_found(worker, entry,
 		pin_worker_current() == worker ? magazine : PIN_POOL_OUTSIDE, out_entry);
 }
@@ -427,6 +432,7 @@ static PIN_APART enum pin_pool_lent lend_elsewhere(
 enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
 	struct pin_entry *own, struct pin_entry **out_entry)
 {
+	PIN_DCHECK(own == NULL || pin_worker_owns_entry(worker, own));
 	return own != NULL ? lend_by_cas(worker, own, 0, out_entry)
 			   : lend_elsewhere(worker, bytes, out_entry);
 }
@@ -462,11 +468,15 @@ static void await_searches(struct pin_shared *shared)
 
 void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool)
 {
+	uint32_t removed_count = 0;
+
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)pool) {
 			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
 			shared->pool_waiters[i] = NULL;
+			removed_count++;
 		}
 	}
-	await_searches(shared); /* [IO-2] [IO-3] */
+	PIN_CHECK(removed_count == 1); /* else a search could still find it */
+	await_searches(shared);	       /* [IO-2] [IO-3] */
 }

@@ -41,6 +41,7 @@ struct pin_account *pin_device_account_open(struct pin_worker *worker, uint64_t 
 	account->is_polled =
 		account->disk->is_polled || shared->tuning.polled == PINION_POLLED_ALWAYS;
 	place = (uint32_t)(account->disk - shared->disks.disks) + 1;
+	PIN_CHECK(place >= 1 && place <= PIN_DISKS);	    /* 0 is an account that is not open */
 	pin_store_release_u32(&account->disk_place, place); /* [DISK-2] */
 	return account;
 }
@@ -69,6 +70,7 @@ static void add_worker(
 		if (place == 0) {
 			return;
 		}
+		PIN_DCHECK(place <= PIN_DISKS);
 		if (&worker->shared->disks.disks[place - 1] == disk) {
 			add_account(sums, account);
 		}
@@ -105,6 +107,7 @@ PIN_APART void pin_device_account_look(struct pin_worker *worker, struct pin_acc
 	uint64_t now_ns = shared->host->now_ns();
 	struct pin_disk_sums sums;
 
+	PIN_DCHECK(account->disk != NULL);
 	account->ends_since_look = 0;
 	account->look_ends = ends_within_gap(account, now_ns);
 	account->look_ns = now_ns;

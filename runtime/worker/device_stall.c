@@ -27,6 +27,7 @@ static uint32_t find_devices(const struct pin_worker *worker)
 	uint32_t devices = 0;
 
 	_Static_assert(PIN_DISKS <= 32, "a bit for each");
+	PIN_DCHECK(queue->account_count <= PIN_LEDGERS);
 	for (uint32_t i = 0; i < queue->account_count; i++) {
 		const struct pin_account *account = &queue->accounts[i];
 
@@ -60,6 +61,7 @@ static const struct pinion_request *find_oldest(const struct pin_worker *worker,
 		if (!pin_request_has(request, PIN_OP_MOVES) || private->cost.account_place == 0) {
 			continue;
 		}
+		PIN_DCHECK(private->cost.account_place <= worker->device_queue.account_count);
 		account = &worker->device_queue.accounts[private->cost.account_place - 1];
 		if (account->disk - worker->shared->disks.disks == (ptrdiff_t)place) {
 			return request;
@@ -76,6 +78,7 @@ static void say_of_device(const struct pin_shared *shared, uint32_t place,
 	unsigned long long waited_ms =
 		(unsigned long long)shared->tuning.stall_ms * PIN_STALL_TIMES;
 
+	PIN_CHECK(place < PIN_DISKS); /* an index */
 	pin_event_stall(shared, PIN_STALLED_DEVICE, place,
 		pin_stall_limit_ns(shared) * PIN_STALL_TIMES, disk->device);
 	if (request == NULL) {
@@ -96,6 +99,7 @@ static bool take_question(struct pin_shared *shared, uint32_t place)
 {
 	uint32_t asked = place + 1;
 
+	PIN_DCHECK(place < PIN_DISKS);				      /* 0 is no question */
 	return pin_cas_seq_cst_u32(&shared->stalls.asked, &asked, 0); /* [STALL-2] */
 }
 
@@ -114,6 +118,7 @@ void pin_device_stall_answer(struct pin_worker *worker)
 	if (request == NULL || !take_question(shared, asked - 1)) {
 		return;
 	}
+	PIN_DCHECK(request->file != NULL); /* of what moves bytes it was checked */
 	pin_descriptor_describe(request->file->fd, file, sizeof(file));
 	pin_stall_note_found(shared, PIN_STALL_OF_DEVICE);
 	say_of_device(shared, asked - 1, request, file);
@@ -123,6 +128,7 @@ void pin_device_stall_answer(struct pin_worker *worker)
 
 static bool is_device_used(const struct pin_shared *shared, uint32_t place)
 {
+	PIN_DCHECK(place < PIN_DISKS); /* a bit of 32 */
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		if ((pin_load_relaxed_u32(&shared->workers[i].devices_used) >> place & 1) != 0) {
 			return true;

@@ -117,6 +117,7 @@ PIN_APART void pin_room_serve(struct pin_shared *shared, enum pinion_lane lane);
 /* After something left the lane's queue, or what takes room in it. */
 static inline void pin_room_tell(struct pin_shared *shared, enum pinion_lane lane)
 {
+	PIN_DCHECK((uint32_t)lane < PIN_LANES);
 	if (PIN_UNLIKELY(pin_waiters_any(&shared->rooms[lane].waiters))) { /* [WAIT-1] */
 		pin_room_serve(shared, lane);
 	}

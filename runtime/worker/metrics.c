@@ -91,8 +91,10 @@ int pin_metrics_start(struct pin_shared *shared)
 		.is_shared = shared->tuning.metrics_page != 0,
 		.path = shared->tuning.metrics_file,
 	};
-	int rc = pin_metrics_page_create(&setup, &shared->metrics);
+	int rc;
 
+	PIN_DCHECK(shared->metrics == NULL);
+	rc = pin_metrics_page_create(&setup, &shared->metrics);
 	if (rc < 0) {
 		return rc;
 	}
@@ -182,6 +184,7 @@ static void publish_runtime(struct pin_worker *worker)
 	struct pin_shown_runtime shown = observe_runtime(shared);
 	struct pin_shown_device devices[PIN_TIMED_DEVICES];
 
+	PIN_DCHECK(shown.device_count <= PIN_DISKS);
 	for (uint32_t i = 0; i < shown.device_count && i < PIN_TIMED_DEVICES; i++) {
 		devices[i] = observe_device(shared, i);
 	}
@@ -265,6 +268,7 @@ static uint32_t lane_of(const struct pin_worker *worker, struct pinion_request *
 {
 	const struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(pin_request_moves_bytes(request)); /* no other has a cost */
 	if ((request->task.flags & PIN_TASK_LANES) != 0) {
 		return pin_task_lane(&request->task);
 	}
@@ -304,6 +308,7 @@ void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(took_ns <= now_ns);
 	/* Where rings are shared its task may be entered elsewhere. */
 	if (worker->observed.timings == NULL || worker->shares_ring) {
 		return;

@@ -125,6 +125,7 @@ static inline void pin_metrics_stamp_wake(struct pin_worker *target)
 
 static inline void pin_metrics_end_park(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (worker->observed.timings != NULL) {
 		worker->observed.woken_ns = pin_load_relaxed_u64(&worker->notified_ns);
 		pin_store_relaxed_u64(&worker->notified_ns, 0);

@@ -74,6 +74,8 @@ void pin_requests_lock_cancels(struct pin_worker *owner);
 static inline uint32_t pin_request_word(
 	const struct pin_worker *worker, enum pin_request_state state)
 {
+	PIN_DCHECK(worker->index <= UINT32_MAX >> PIN_REQUEST_WORKER_SHIFT);
+	PIN_DCHECK((uint32_t)state <= PIN_REQUEST_CLAIMED);
 	return worker->index << PIN_REQUEST_WORKER_SHIFT | state;
 }
 
@@ -84,7 +86,8 @@ static inline enum pin_request_state pin_request_state_of(uint32_t word)
 
 static inline bool pin_request_change(struct pin_request *private, uint32_t word, uint32_t to)
 {
-	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [REQUEST-1] */
+	PIN_DCHECK(pin_request_state_of(word) != pin_request_state_of(to)); /* it moves on */
+	return pin_cas_seq_cst_u32(&private->word, &word, to);		    /* [REQUEST-1] */
 }
 
 /* By the worker that has its message, even if it was sent to another. */

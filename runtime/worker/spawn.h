@@ -82,6 +82,7 @@ static inline void pin_spawn_look_soon(struct pin_worker *worker)
 {
 	uint32_t unspent = pin_deque_until_mark(&worker->deque);
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (unspent > 0) {
 		pin_deque_set_mark(
 			&worker->deque, pin_wake_batch_look_soon(&worker->wake_batch, unspent));
@@ -115,6 +116,7 @@ static inline void pin_spawn_note_awake(struct pin_worker *worker)
 /* The clock was read: the pause may be over. */
 static inline void pin_spawn_note_time(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(worker->now_ns >= worker->announce_ns)) {
 		worker->announce_ns = PIN_NO_DEADLINE;
 		(void)pin_spawn_set_announce(worker);

@@ -166,6 +166,7 @@ static void judge_worker(
 	struct pin_stall *stall = &worker->stall;
 	struct pin_thread_state state;
 
+	PIN_DCHECK(!stall->is_told); /* each is named once */
 	look_at_thread(worker, &state);
 	if (lacks_cpu(stall, &state, now_ns)) {
 		note_cpu(stall, &state, now_ns);
@@ -208,6 +209,7 @@ static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
 		note_cpu(stall, &state, times->now_ns);
 	}
 	if (stall->is_seen && stall->is_told) {
+		PIN_DCHECK(times->now_ns >= stall->counted_ns);
 		pin_meter_add(&shared->stalls.task_ns, times->now_ns - stall->counted_ns);
 		stall->counted_ns = times->now_ns;
 	}
@@ -240,6 +242,7 @@ static uint64_t waiting_in(const struct pin_shared *shared, uint32_t lane)
 {
 	uint64_t waiting;
 
+	PIN_DCHECK(lane < PIN_LANES);
 	if (lane != PINION_LANE_NORMAL) {
 		return pin_lane_queue_depth(&shared->lanes[lane]);
 	}
@@ -284,6 +287,7 @@ static void say_of_lane(const struct pin_shared *shared, uint32_t lane, uint64_t
 {
 	bool is_strict = shared->tuning.lane_floor == 0 && pin_shared_has_lanes(shared);
 
+	PIN_DCHECK(waiting > 0); /* an empty lane does not stall */
 	pin_event_stall(shared, PIN_STALLED_LANE, lane, lane_limit_ns(shared, lane), 0);
 	pin_log(&shared->log, PINION_LOG_WARN,
 		"lane %s: %llu tasks wait and none has begun for more than %llu ms: %s",
@@ -434,6 +438,7 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker,
 /* By how much a check is late; up to half of a period is usual. */
 static uint64_t late_ns(uint64_t due_ns, uint64_t now_ns, uint64_t period_ns)
 {
+	PIN_DCHECK(now_ns >= due_ns);
 	return due_ns != 0 && now_ns - due_ns > period_ns / 2 ? now_ns - due_ns : 0;
 }
 

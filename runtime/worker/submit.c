@@ -159,6 +159,7 @@ static PIN_INLINE bool copy_cached(struct pin_worker *worker, struct pinion_requ
 		!pin_cached_read(&worker->cached, &worker->meter, request)) {
 		return false;
 	}
+	PIN_DCHECK(request->result <= (int64_t)request->length_bytes);
 	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
 	pin_request_end(worker, worker, request);
 	return true;
@@ -310,6 +311,9 @@ static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_re
 	enum pin_pool_lent lent =
 		pin_worker_lend(worker, request->bytes, private->lent, &private->lent);
 
+	/* Its end gives back what it was lent: nothing of a free buffer. */
+	PIN_DCHECK(lent != PIN_POOL_IS_LENT_OWN || private->lent != NULL);
+	PIN_DCHECK(lent != PIN_POOL_IS_FREE || private->lent == NULL);
 	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
 	return lent != PIN_POOL_IS_FREE;
 }
@@ -396,6 +400,7 @@ static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_requ
 		pin_requests_carry_out(worker, request);
 		return;
 	}
+	PIN_DCHECK(!private->is_waiting && !pin_ring_has_room(&worker->ring, 1));
 	private->is_waiting = true;
 	pin_request_list_push(&worker->waiting, &private->link);
 }
@@ -440,6 +445,7 @@ static int submit_checked(
 {
 	bool is_taken;
 
+	PIN_DCHECK(pin_worker_is_current(worker)); /* the ring's owner */
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		pin_watchdog_note_kept(worker);
 	}
@@ -537,6 +543,7 @@ static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_reque
 	bool is_sound =
 		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
 
+	PIN_DCHECK(!private->was_free || private->lent == NULL);
 	settle(worker, request);
 	/* No task submits it: what the worker has run last does not count. */
 	note_lane(worker, request, PINION_LANE_NORMAL);
@@ -597,12 +604,14 @@ static void start_lined_up(struct pin_worker *worker)
 	struct pinion_request *request;
 
 	while ((request = pin_device_queue_next(worker)) != NULL) {
+		PIN_DCHECK(pin_request_moves_bytes(request)); /* no other waits for a device */
 		launch(worker, request);
 	}
 }
 
 void pin_requests_resume(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	/* Only its own thread changes that list. */
 	if (PIN_UNLIKELY(!pin_request_list_is_empty(&worker->waiting))) {
 		pin_remote_reap_enter(worker);
