@@ -108,6 +108,7 @@ int main(int argc, char **argv)
 	struct pinion_runtime_stats counters = {0};
 	struct pinion_retry retry;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	int rc;
 
 	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
@@ -119,7 +120,9 @@ int main(int argc, char **argv)
 	config.after_start = after_start;
 	config.on_tick = on_tick;
 	config.before_stop = before_stop;
-	config.tick_interval_ms = TICK_MS;
+	pinion_tuning_init(&tuning);
+	tuning.tick_interval_ms = TICK_MS;
+	config.tuning = &tuning;
 	rc = pinion_runtime_create(&config, &runtime);
 	pinion_retry_init(&retry, attempt, end_attempts);
 	retry.base_ns = RETRY_NS;

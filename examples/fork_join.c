@@ -89,13 +89,16 @@ static int run_node(struct pinion_task *task)
 static uint64_t measure(uint32_t worker_count, uint64_t alone_ns)
 {
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	struct pinion_runtime_stats counters;
 	int rc;
 
 	pinion_config_init(&config);
 	config.worker_count = worker_count;
 	/* Depth first: the queues stay as short as the tree is high. */
-	config.queue_order = PINION_QUEUE_LIFO;
+	pinion_tuning_init(&tuning);
+	tuning.queue_order = PINION_QUEUE_LIFO;
+	config.tuning = &tuning;
 	rc = pinion_runtime_create(&config, &runtime);
 	if (rc < 0) {
 		fprintf(stderr, "fork_join: cannot start: %s\n", strerror(-rc));

@@ -8,7 +8,6 @@
 #ifndef PINION_CONFIG_H
 #define PINION_CONFIG_H
 
-#include <pinion/allocator.h>
 #include <pinion/hooks.h>
 #include <pinion/log.h>
 #include <pinion/policy.h>
@@ -22,7 +21,7 @@ PINION_BEGIN_DECLS
  * Shape: size-versioned; only ever appended to. Initialise with
  * pinion_config_init(), then change fields.
  * Owns: nothing; `log_arg` and `hook_arg` stay the caller's and must outlive
- * the runtime. `lanes`, `allocator` and `tuning` are read during creation only.
+ * the runtime. `lanes` and `tuning` are read during creation only.
  * Since: 0.1
  */
 struct pinion_config {
@@ -38,12 +37,6 @@ struct pinion_config {
 	 * bound. Default 0. Environment: PINION_WORKER_COUNT.
 	 */
 	uint32_t worker_count;
-
-	/*
-	 * 1: one worker for each hardware thread instead of each core. 0 or 1.
-	 * Default 0. Environment: PINION_USE_SMT.
-	 */
-	uint32_t use_smt;
 
 	/*
 	 * One of enum pinion_bind: the CPUs that each worker is bound to. Cores
@@ -66,18 +59,6 @@ struct pinion_config {
 	uint32_t io_level;
 
 	/*
-	 * One of enum pinion_queue_order. Default fifo. Environment:
-	 * PINION_QUEUE_ORDER.
-	 */
-	uint32_t queue_order;
-
-	/*
-	 * One of enum pinion_fault_policy. Default isolate. Environment:
-	 * PINION_FAULT_POLICY.
-	 */
-	uint32_t fault_policy;
-
-	/*
 	 * Size of each worker's arena: `buffer_count` large and
 	 * `small_buffer_count` small buffers, each count 1 … 65536, each size a
 	 * multiple of 4096 bytes up to 256 MiB. Defaults: 1 MiB, and 48 of
@@ -96,17 +77,6 @@ struct pinion_config {
 	uint32_t small_buffer_count;
 
 	/*
-	 * Milliseconds between two calls of `on_tick` on a worker, 1 …
-	 * 3600000; the next call is due that long after the last one began. It
-	 * comes on every worker, busy or idle, and ends a sleep. It is late by
-	 * at most one loop of the worker: `budget_us`, or the task that runs.
-	 * One more call comes at the end, before `before_stop`. Without
-	 * `on_tick` no sleep ends for it. Default 1000. Environment:
-	 * PINION_TICK_INTERVAL_MS.
-	 */
-	uint32_t tick_interval_ms;
-
-	/*
 	 * Bytes of each worker's arena that are set aside for pools created
 	 * later, 0 … 64 GiB, a multiple of 4096. They are mapped, placed and
 	 * touched with the rest of the arena. Headroom is not included: a
@@ -115,18 +85,6 @@ struct pinion_config {
 	 * of these bytes. Default 0. Environment: PINION_POOL_BYTES.
 	 */
 	uint64_t pool_bytes;
-
-	/*
-	 * Limit of back-pressure: tasks of each lane that may wait in the queue
-	 * that all workers share, up to 2^40; 0: no limit. When the queue of a
-	 * lane is full, a spawn into it from outside is refused with -EAGAIN,
-	 * and so is a call, also one of another runtime's task; other lanes
-	 * keep their room. Tasks that workers spawn are never refused, although
-	 * they take room there, nor are jobs and work items, which have limits
-	 * of their own. Timers, requests and tasks for one worker wait
-	 * elsewhere. Default 65536. Environment: PINION_INJECTOR_TASKS.
-	 */
-	uint64_t injector_tasks;
 
 	/*
 	 * Which workers serve which lanes (lane.h), and in which order: worker
@@ -146,19 +104,12 @@ struct pinion_config {
 	void *log_arg;
 
 	/*
-	 * Allocates the runtime's memory, except its arenas, which are mapped,
-	 * and the stacks of threads. NULL: the C library does. Copied. Default
-	 * NULL.
-	 */
-	const struct pinion_allocator *allocator;
-
-	/*
 	 * Hooks of each worker, any of them NULL, with `hook_arg` as their
 	 * first argument. `before_park` is called when the worker has nothing
 	 * to run and is about to sleep; it may still find work after that, and
 	 * what the hook spawns runs first. `before_stop` is the last call on
 	 * the thread, when all tasks are over. `on_tick` is called at
-	 * intervals: `tick_interval_ms`. Defaults NULL.
+	 * intervals: `tick_interval_ms` of the tuning. Defaults NULL.
 	 */
 	pinion_after_start_fn after_start;
 	pinion_worker_hook_fn before_park;

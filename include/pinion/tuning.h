@@ -7,6 +7,7 @@
 #ifndef PINION_TUNING_H
 #define PINION_TUNING_H
 
+#include <pinion/allocator.h>
 #include <pinion/hooks.h>
 #include <pinion/policy.h>
 #include <stdint.h>
@@ -40,6 +41,12 @@ struct pinion_tuning {
 	 * completions, 1 … 1000000. Default 500. Environment: PINION_BUDGET_US.
 	 */
 	uint32_t budget_us;
+
+	/*
+	 * One of enum pinion_queue_order. Default fifo. Environment:
+	 * PINION_QUEUE_ORDER.
+	 */
+	uint32_t queue_order;
 
 	/*
 	 * Tasks that a worker's own queue holds, 4 … 65536, a power of two.
@@ -78,6 +85,17 @@ struct pinion_tuning {
 	uint32_t task_ns;
 
 	/*
+	 * Milliseconds between two calls of `on_tick` on a worker, 1 …
+	 * 3600000; the next call is due that long after the last one began. It
+	 * comes on every worker, busy or idle, and ends a sleep. It is late by
+	 * at most one loop of the worker: `budget_us`, or the task that runs.
+	 * One more call comes at the end, before `before_stop`. Without
+	 * `on_tick` no sleep ends for it. Default 1000. Environment:
+	 * PINION_TICK_INTERVAL_MS.
+	 */
+	uint32_t tick_interval_ms;
+
+	/*
 	 * Tasks that a worker moves at once from the shared queue into its own:
 	 * its part of those there, at least `injector_batch_min` and at most
 	 * `injector_batch_max`, 1 … 65536 each, as far as there is room. Where
@@ -86,6 +104,18 @@ struct pinion_tuning {
 	 */
 	uint32_t injector_batch_min;
 	uint32_t injector_batch_max;
+
+	/*
+	 * Limit of back-pressure: tasks of each lane that may wait in the queue
+	 * that all workers share, up to 2^40; 0: no limit. When the queue of a
+	 * lane is full, a spawn into it from outside is refused with -EAGAIN,
+	 * and so is a call, also one of another runtime's task; other lanes
+	 * keep their room. Tasks that workers spawn are never refused, although
+	 * they take room there, nor are jobs and work items, which have limits
+	 * of their own. Timers, requests and tasks for one worker wait
+	 * elsewhere. Default 65536. Environment: PINION_INJECTOR_TASKS.
+	 */
+	uint64_t injector_tasks;
 
 	/* ---- stealing, sleeping, waking ---- */
 
@@ -384,7 +414,19 @@ struct pinion_tuning {
 	 */
 	uint64_t cq_stall_us;
 
+	/*
+	 * One of enum pinion_fault_policy. Default isolate. Environment:
+	 * PINION_FAULT_POLICY.
+	 */
+	uint32_t fault_policy;
+
 	/* ---- the process and the machine ---- */
+
+	/*
+	 * 1: one worker for each hardware thread instead of each core. 0 or 1.
+	 * Default 0. Environment: PINION_USE_SMT.
+	 */
+	uint32_t use_smt;
 
 	/*
 	 * Bytes of each worker's stack, 65536 … 1 GiB, a multiple of 4096; they
@@ -416,6 +458,13 @@ struct pinion_tuning {
 	 * docs/PERFORMANCE.md, "A wake".
 	 */
 	uint64_t cpu_latency_us;
+
+	/*
+	 * Allocates the runtime's memory, except its arenas, which are mapped,
+	 * and the stacks of threads. NULL: the C library does. Copied. Default
+	 * NULL.
+	 */
+	const struct pinion_allocator *allocator;
 
 	/*
 	 * Give the workers' arenas memory of the caller's. Both NULL: the

@@ -29,9 +29,9 @@
 /* The structs as first released; smaller ones were never valid. */
 #define CONFIG_BYTES_MIN offsetof(struct pinion_config, log_record)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
-_Static_assert(CONFIG_BYTES_MIN == 144, "released size");
-_Static_assert(sizeof(struct pinion_config) == 160, "released size");
-_Static_assert(sizeof(struct pinion_tuning) == 312, "released size");
+_Static_assert(CONFIG_BYTES_MIN == 112, "released size");
+_Static_assert(sizeof(struct pinion_config) == 128, "released size");
+_Static_assert(sizeof(struct pinion_tuning) == 344, "released size");
 
 #define ROW(part, member, variable, standard, min, max, multiple, words, is_set) \
 	{ \
@@ -99,7 +99,7 @@ static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 /* All but both `size`, the seed, pointers and what is reserved. */
 static const struct pin_config_field fields[] = {
 	NUMBER(config, worker_count, "PINION_WORKER_COUNT", 0, 0, 4096),
-	NUMBER(config, use_smt, "PINION_USE_SMT", 0, 0, 1),
+	NUMBER(tuning, use_smt, "PINION_USE_SMT", 0, 0, 1),
 	FIELD(config, bind_workers, "PINION_BIND_WORKERS", PINION_BIND_CORE, PINION_BIND_NONE,
 		PINION_BIND_NODE, 1, bind_words),
 	NUMBER(tuning, ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
@@ -116,7 +116,7 @@ static const struct pin_config_field fields[] = {
 		PINION_IO_RING_MESSAGE, 1, io_level_words),
 	FIELD(tuning, ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, PINION_RING_OWN,
 		PINION_RING_SHARED, 1, ring_sharing_words),
-	FIELD(config, queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
+	FIELD(tuning, queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
 		PINION_QUEUE_LIFO, 1, queue_order_words),
 	NUMBER(tuning, queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
 	NUMBER(tuning, lifo_polls, "PINION_LIFO_POLLS", 3, 0, 65535),
@@ -131,7 +131,7 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, task_ns, "PINION_TASK_NS", 50000, 1, 1000000000),
 	FIELD(tuning, wake_policy, "PINION_WAKE_POLICY", PINION_WAKE_NEAR, PINION_WAKE_NEAR,
 		PINION_WAKE_ROTATE, 1, wake_policy_words),
-	FIELD(config, fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE,
+	FIELD(tuning, fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE,
 		PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
 	FIELD(config, pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
 	NUMBER(tuning, watchdog_us, "PINION_WATCHDOG_US", 10000, 0, 60000000),
@@ -146,7 +146,7 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
 	FIELD(tuning, polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
 		PINION_POLLED_ALWAYS, 1, polled_words),
-	NUMBER(config, tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
+	NUMBER(tuning, tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	NUMBER(tuning, registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
 	FIELD(tuning, stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
 	NUMBER(tuning, thread_pool_max, "PINION_THREAD_POOL_MAX", 0, 0, 1024),
@@ -167,7 +167,7 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, stall_ms, "PINION_STALL_MS", 100, 0, 86400000),
 	NUMBER(tuning, injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(tuning, injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
-	NUMBER(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
+	NUMBER(tuning, injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
 	NUMBER(tuning, searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(tuning, wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
 	NUMBER(tuning, spawn_wake_us, "PINION_SPAWN_WAKE_US", 100, 0, 1000000),
@@ -347,6 +347,10 @@ static int check_tuning(const struct pin_log *log, const struct pinion_tuning *t
 			(unsigned long long)tuning->stack_bytes, STACK_BYTES_MIN);
 		return -EINVAL;
 	}
+	if (!pin_heap_is_whole(tuning->allocator)) {
+		pin_log(log, PINION_LOG_ERROR, "allocator: one of its functions is missing");
+		return -EINVAL;
+	}
 	if (tuning->arena_map == NULL && tuning->arena_unmap != NULL) {
 		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
 		return -EINVAL;
@@ -372,10 +376,6 @@ static int check_config(const struct pin_log *log, const struct pinion_config *c
 		pin_log(log, PINION_LOG_ERROR,
 			"small_buffer_bytes: %u is more than buffer_bytes, %u",
 			config->small_buffer_bytes, config->buffer_bytes);
-		return -EINVAL;
-	}
-	if (!pin_heap_is_whole(config->allocator)) {
-		pin_log(log, PINION_LOG_ERROR, "allocator: one of its functions is missing");
 		return -EINVAL;
 	}
 	return 0;

@@ -204,7 +204,7 @@ static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *
 	int io_rc;
 	int rc;
 
-	pin_topology_begin(&search, out_topology, shared->host, shared->config.use_smt != 0);
+	pin_topology_begin(&search, out_topology, shared->host, shared->tuning.use_smt != 0);
 	shared->has_fence_all = shared->host->fence_all();
 	rc = pin_topology_end(&search);
 	if (rc < 0) {
@@ -397,8 +397,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	if (rc < 0) {
 		return rc;
 	}
-	host = pin_heap_choose(&pin_host_linux, accepted.allocator, &own_host);
-	accepted.allocator = NULL; /* the caller's, and no longer needed */
+	host = pin_heap_choose(&pin_host_linux, tuning.allocator, &own_host);
+	tuning.allocator = NULL; /* the caller's, and no longer needed */
 	pin_forked_watch(pin_worker_forget);
 	pin_forked_watch(pin_cpu_claims_forget);
 	runtime = pin_heap_zeroed(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
@@ -425,7 +425,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	runtime->forked_untraced = runtime->shared.trace == NULL ? runtime->forked : UINT32_MAX;
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
-		pin_queue_limit_init(&runtime->shared.queue_limit, accepted.injector_tasks);
+		pin_queue_limit_init(&runtime->shared.queue_limit, tuning.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, tuning.injector_batch_min,
 			tuning.injector_batch_max);

@@ -289,7 +289,7 @@ int pin_worker_init(struct pin_worker *worker)
 		.interval_max = tuning->interval_max,
 		.default_task_ns = tuning->task_ns,
 	};
-	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
+	bool is_fifo = tuning->queue_order == PINION_QUEUE_FIFO;
 	uint32_t struck = pin_level_struck(config->io_level, tuning->io_without);
 	struct pin_shared *shared = worker->shared;
 	struct pin_atomic_u64 *slots =

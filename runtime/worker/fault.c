@@ -46,7 +46,7 @@ static void count(struct pin_worker *worker, int error)
 	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
 		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
 	}
-	if (shared->config.fault_policy == PINION_FAULT_FAIL_FAST) {
+	if (shared->tuning.fault_policy == PINION_FAULT_FAIL_FAST) {
 		pin_shared_stop(shared);
 	}
 }

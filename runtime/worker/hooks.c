@@ -39,8 +39,8 @@ void pin_hooks_leave(struct pin_worker *worker)
 
 static uint64_t interval_ns(const struct pin_worker *worker)
 {
-	PIN_DCHECK(worker->shared->config.tick_interval_ms > 0);
-	return (uint64_t)worker->shared->config.tick_interval_ms * 1000000;
+	PIN_DCHECK(worker->shared->tuning.tick_interval_ms > 0);
+	return (uint64_t)worker->shared->tuning.tick_interval_ms * 1000000;
 }
 
 int pin_hooks_start(struct pin_worker *worker)

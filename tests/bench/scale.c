@@ -107,7 +107,7 @@ static struct pinion_runtime *create(uint32_t workers, uint32_t ring_entries)
 	struct pinion_config config;
 
 	runtimes_config(&config, workers, PINION_IO_AUTO);
-	config.injector_tasks = 0;
+	runtimes_tuning.injector_tasks = 0;
 	config.bind_workers = PINION_BIND_NONE;
 	if (ring_entries != 0) {
 		runtimes_tuning.ring_entries = ring_entries;

@@ -256,7 +256,7 @@ static int create(struct pinion_runtime **out_runtime, uint32_t io_level,
 
 	runtimes_config(&config, 2, io_level);
 	config.pool_bytes = 1 << 20;
-	config.allocator = &given;
+	runtimes_tuning.allocator = &given;
 	rc = pinion_runtime_create(&config, out_runtime);
 	/* It was copied. */
 	memset(&given, 0, sizeof(given));
@@ -327,7 +327,7 @@ static void check_thread_pool(void)
 	begin_books(0);
 	pinion_thread_pool_config_init(&config);
 	config.tuning = runtimes_thread_pool_tuning();
-	config.allocator = &allocators[0];
+	runtimes_tuning.allocator = &allocators[0];
 	expect_number("thread_pool", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
 	pinion_runtime_destroy(thread_pool);
 	expect_number(

@@ -288,7 +288,7 @@ static void start(struct random_source *source, uint32_t run)
 		random_below(source, 4) == 0 ? PINION_IO_FALLBACK : PINION_IO_AUTO);
 	runtimes_tuning.ring_entries = 16;
 	runtimes_tuning.seed = random_next(source);
-	config.queue_order = choose(source, PINION_QUEUE_FIFO, PINION_QUEUE_LIFO);
+	runtimes_tuning.queue_order = choose(source, PINION_QUEUE_FIFO, PINION_QUEUE_LIFO);
 	runtimes_tuning.lifo_polls = choose(source, 0, 3);
 	runtimes_tuning.queue_tasks = choose(source, 4, 256);
 	runtimes_tuning.spin_iters = choose(source, 0, 200);
@@ -306,7 +306,7 @@ static void start(struct random_source *source, uint32_t run)
 	}
 	printf("run %u: %u workers, queue_order %u of %u, lifo_polls %u, spin_iters %u, "
 	       "wake_policy %u, park_timeout_us %u, watchdog_us %u\n",
-		run, worker_count, config.queue_order, runtimes_tuning.queue_tasks,
+		run, worker_count, runtimes_tuning.queue_order, runtimes_tuning.queue_tasks,
 		runtimes_tuning.lifo_polls, runtimes_tuning.spin_iters, runtimes_tuning.wake_policy,
 		runtimes_tuning.park_timeout_us, runtimes_tuning.watchdog_us);
 	fflush(stdout);

@@ -148,7 +148,7 @@ static inline void happenings_stop(
 		(struct pinion_task){.run = happenings_run_slot, .cancel = happenings_cancel};
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
 	runtimes_tuning.trace_events = trace_events;
-	config.fault_policy = PINION_FAULT_FAIL_FAST;
+	runtimes_tuning.fault_policy = PINION_FAULT_FAIL_FAST;
 	expect_ready("runtime", pinion_runtime_create(&config, &happenings_runtime) == 0);
 	expect_number("root", 0, pinion_task_spawn(happenings_runtime, &root));
 	expect_number("drain", 0, pinion_runtime_drain(happenings_runtime));

@@ -259,7 +259,8 @@ static int start_runtimes(
 	struct bench_setting ignored;
 	int rc = 0;
 
-	options.runtime.queue_order = forkjoin->order;
+	options.tuning.queue_order = forkjoin->order;
+	options.runtime.tuning = &options.tuning;
 	if (forkjoin->worker_count > 1) {
 		rc = bench_start_workers(&ordered, 1, &ignored, &forkjoin->single);
 	}

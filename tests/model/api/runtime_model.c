@@ -102,7 +102,7 @@ struct pinion_runtime *model_runtime_begin(
 	tuning.lane_floor = 0;
 	tuning.assist = model_assist;
 	tuning.assist_reserve = model_assist_reserve;
-	config.injector_tasks = model_injector_tasks;
+	tuning.injector_tasks = model_injector_tasks;
 	tuning.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
 	tuning.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
 	if (model_has_watchdog) {

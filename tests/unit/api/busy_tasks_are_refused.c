@@ -54,7 +54,7 @@ static void prepare(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.injector_tasks = LIMIT;
+	runtimes_tuning.injector_tasks = LIMIT;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	refused_count = 0;
 	has_own_functions = true;

@@ -54,7 +54,7 @@ struct value {
 
 static const struct range ranges[] = {
 	RANGE(config, worker_count, 0, 4096),
-	RANGE(config, use_smt, 0, 1),
+	RANGE(tuning, use_smt, 0, 1),
 	RANGE(config, bind_workers, PINION_BIND_NONE, PINION_BIND_NODE),
 	RANGE(tuning, ring_helper_count, 1, 1024),
 	RANGE(tuning, budget_polls, 1, 65535),
@@ -68,7 +68,7 @@ static const struct range ranges[] = {
 	RANGE(tuning, high_warn_depth, 0, UINT32_MAX),
 	RANGE(tuning, polled, PINION_POLLED_NEVER, PINION_POLLED_ALWAYS),
 	RANGE(tuning, ring_sharing, PINION_RING_OWN, PINION_RING_SHARED),
-	RANGE(config, queue_order, PINION_QUEUE_FIFO, PINION_QUEUE_LIFO),
+	RANGE(tuning, queue_order, PINION_QUEUE_FIFO, PINION_QUEUE_LIFO),
 	RANGE(tuning, lifo_polls, 0, 65535),
 	RANGE(tuning, wake_batch_spawns, 1, 65535),
 	RANGE(tuning, steal_tries, 1, 1024),
@@ -83,13 +83,13 @@ static const struct range ranges[] = {
 	RANGE(tuning, searchers_percent, 1, 100),
 	RANGE(tuning, wake_worth_us, 0, 1000000),
 	RANGE(tuning, spawn_wake_us, 0, 1000000),
-	RANGE(config, injector_tasks, 0, UINT64_C(1) << 40),
+	RANGE(tuning, injector_tasks, 0, UINT64_C(1) << 40),
 	RANGE(tuning, class_nice, 0, 20),
 	RANGE(tuning, ewma_alpha_permille, 1, 999),
 	RANGE(tuning, task_ns, 1, 1000000000),
 	RANGE(tuning, wake_policy, PINION_WAKE_NEAR, PINION_WAKE_ROTATE),
-	RANGE(config, fault_policy, PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST),
-	RANGE(config, tick_interval_ms, 1, 3600000),
+	RANGE(tuning, fault_policy, PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST),
+	RANGE(tuning, tick_interval_ms, 1, 3600000),
 	RANGE(tuning, thread_pool_max, 0, 1024),
 	RANGE(tuning, job_log, 0, 1),
 	RANGE(tuning, max_tasks_high, 0, 1048575),
@@ -101,7 +101,7 @@ static const struct range ranges[] = {
 /* What else is refused, or taken: multiples, powers of two, other fields. */
 static const struct value values[] = {
 	VALUE(config, io_level, PINION_IO_RING, 0),
-	VALUE(config, injector_tasks, 1, 0),
+	VALUE(tuning, injector_tasks, 1, 0),
 	VALUE(tuning, ring_entries, 8, 0),
 	VALUE(tuning, ring_entries, 32768, 0),
 	VALUE(tuning, ring_entries, 4, -EINVAL),
@@ -232,7 +232,7 @@ static void check_defaults(void)
 	expect_number("bind_workers", 1, config.bind_workers);
 	expect_number("wake_batch_spawns", 32, tuning.wake_batch_spawns);
 	expect_number("queue_tasks", 256, tuning.queue_tasks);
-	expect_number("queue_order", PINION_QUEUE_FIFO, config.queue_order);
+	expect_number("queue_order", PINION_QUEUE_FIFO, tuning.queue_order);
 	expect_number("lifo_polls", 3, tuning.lifo_polls);
 	expect_number("budget_polls", 128, tuning.budget_polls);
 	expect_number("budget_us", 500, tuning.budget_us);
@@ -243,10 +243,10 @@ static void check_defaults(void)
 	expect_number("task_ns", 50000, tuning.task_ns);
 	expect_number("injector_batch_min", 4, tuning.injector_batch_min);
 	expect_number("injector_batch_max", 64, tuning.injector_batch_max);
-	expect_number("injector_tasks", 65536, (long long)config.injector_tasks);
+	expect_number("injector_tasks", 65536, (long long)tuning.injector_tasks);
 	expect_number("searchers_percent", 50, tuning.searchers_percent);
 	expect_number("lane_floor", 16, tuning.lane_floor);
-	expect_number("tick_interval_ms", 1000, config.tick_interval_ms);
+	expect_number("tick_interval_ms", 1000, tuning.tick_interval_ms);
 }
 
 /* A program that was compiled against a newer, longer struct. */

@@ -124,12 +124,12 @@ static int read_again(void *arg)
 	pinion_tuning_init(&tuning);
 	expect_number("without a log", 0, pinion_config_from_env(&config, &tuning));
 	config.log = runtimes_note;
-	config.use_smt = 0;
+	tuning.use_smt = 0;
 	expect_number("with one", 0, pinion_config_from_env(&config, &tuning));
 	expect_true("the first", strstr(runtimes_log, "PINION_WORKERS: ") != NULL);
 	expect_true("the other", strstr(runtimes_log, "PINION_USE_SMTS: ") != NULL);
 	expect_true("no third", strstr(runtimes_log, "BUDGET") == NULL);
-	expect_number("right ones are read", 1, config.use_smt);
+	expect_number("right ones are read", 1, tuning.use_smt);
 	expect_number("all of it", 7, tuning.budget_us);
 	expect_number("and nothing else", 0, config.worker_count);
 	runtimes_log[0] = '\0';

@@ -76,7 +76,7 @@ static void check_refusal(void)
 	config.log = keep_line;
 	config.log_record = keep_record;
 	config.log_arg = &last;
-	config.use_smt = 7;
+	runtimes_tuning.use_smt = 7;
 	expect_number("refused", -EINVAL, pinion_runtime_create(&config, &runtime));
 	expect_number("one record", 1, record_count);
 	expect_number("component", PINION_LOG_API, last.component);

@@ -380,7 +380,8 @@ static void check_stop_of_owner(bool is_failure, bool has_own)
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.pool_bytes = 1 << 20;
-	config.fault_policy = is_failure ? PINION_FAULT_FAIL_FAST : config.fault_policy;
+	runtimes_tuning.fault_policy =
+		is_failure ? PINION_FAULT_FAIL_FAST : runtimes_tuning.fault_policy;
 	expect_number("create", 0, pinion_runtime_create(&config, &owner));
 	begin_on(owner, 2);
 	buffers[0] = users_take(pool);

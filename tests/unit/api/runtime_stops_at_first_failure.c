@@ -52,7 +52,7 @@ static void start(uint32_t fault_policy, uint32_t worker_count)
 	struct pinion_config config;
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
-	config.fault_policy = fault_policy;
+	runtimes_tuning.fault_policy = fault_policy;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&run_count, 0);
 	pin_store_release_u32(&cancel_count, 0);

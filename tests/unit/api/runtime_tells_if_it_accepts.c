@@ -136,7 +136,7 @@ static void check_failure(uint32_t fault_policy)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_FALLBACK);
-	config.fault_policy = fault_policy;
+	runtimes_tuning.fault_policy = fault_policy;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_open("before the failure");
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
@@ -164,7 +164,7 @@ static void check_full(void)
 	int rc = 0;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	config.injector_tasks = SMALL_QUEUE;
+	runtimes_tuning.injector_tasks = SMALL_QUEUE;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i <= SMALL_QUEUE && rc == 0; i++) {

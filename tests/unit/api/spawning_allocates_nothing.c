@@ -171,7 +171,7 @@ static void check(uint32_t queue_order, uint32_t park_timeout_us)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
-	config.queue_order = queue_order;
+	runtimes_tuning.queue_order = queue_order;
 	runtimes_tuning.park_timeout_us = park_timeout_us;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	allocations_begin();

@@ -45,7 +45,7 @@ static void begin(uint32_t limit)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.injector_tasks = limit;
+	runtimes_tuning.injector_tasks = limit;
 	runtimes_tuning.queue_tasks = 4;
 	/* One at a time, so that a popped task is run at once. */
 	runtimes_tuning.injector_batch_min = 1;
@@ -395,10 +395,10 @@ static void check_standard(uint32_t limit)
 {
 	struct tasks_hold hold = {0};
 	uint32_t accepted = 0;
-	struct pinion_config config;
+	struct pinion_tuning tuning;
 
-	pinion_config_init(&config);
-	expect_number("default", STANDARD, (long long)config.injector_tasks);
+	pinion_tuning_init(&tuning);
+	expect_number("default", STANDARD, (long long)tuning.injector_tasks);
 	begin(limit);
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i <= STANDARD; i++) {

@@ -57,7 +57,7 @@ static void begin(uint32_t count)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.injector_tasks = LIMIT;
+	runtimes_tuning.injector_tasks = LIMIT;
 	runtimes_tuning.injector_batch_min = 1;
 	runtimes_tuning.injector_batch_max = 1;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);

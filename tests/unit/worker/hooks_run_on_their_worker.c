@@ -155,7 +155,7 @@ static int create(uint32_t tick_interval_ms)
 	config.before_stop = before_stop;
 	config.on_tick = tick_interval_ms > 0 ? on_tick : NULL;
 	config.hook_arg = contexts;
-	config.tick_interval_ms = tick_interval_ms > 0 ? tick_interval_ms : 1000;
+	runtimes_tuning.tick_interval_ms = tick_interval_ms > 0 ? tick_interval_ms : 1000;
 	interval_ns = (uint64_t)tick_interval_ms * 1000000;
 	create_ns = pinion_clock_now_ns();
 	rc = pinion_runtime_create(&config, &runtime);

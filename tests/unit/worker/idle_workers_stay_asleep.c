@@ -248,7 +248,7 @@ static void check_ticks(void)
 	printf("ticks\n");
 	runtimes_config(&config, WORKERS, PINION_IO_FALLBACK);
 	config.on_tick = tick;
-	config.tick_interval_ms = TICK_MS;
+	runtimes_tuning.tick_interval_ms = TICK_MS;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	while (runtimes_counters(runtime).ticks < (uint64_t)WORKERS * TICKS) {
 		sched_yield();

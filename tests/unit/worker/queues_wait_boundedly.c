@@ -159,7 +159,7 @@ static void check_stuck(uint32_t queue_order, uint32_t queue_tasks, uint32_t lif
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
-	config.queue_order = queue_order;
+	runtimes_tuning.queue_order = queue_order;
 	runtimes_tuning.queue_tasks = queue_tasks;
 	runtimes_tuning.lifo_polls = lifo_polls;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));

@@ -127,7 +127,7 @@ static void check_way(void)
 
 	printf("%s\n", way->what);
 	runtimes_config(&config, WORKERS, PINION_IO_FALLBACK);
-	config.queue_order = way->queue_order;
+	runtimes_tuning.queue_order = way->queue_order;
 	runtimes_tuning.lifo_polls = way->lifo_polls;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < ROUNDS; i++) {

@@ -87,7 +87,7 @@ static void run(uint32_t budget_polls, void (*on_tick)(void *, uint32_t, void *)
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
 	runtimes_tuning.budget_polls = budget_polls;
-	config.tick_interval_ms = 1;
+	runtimes_tuning.tick_interval_ms = 1;
 	config.on_tick = on_tick;
 	config.bind_workers = 0;
 	/* It counts as a short one from the first run on. */

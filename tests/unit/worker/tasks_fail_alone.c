@@ -340,7 +340,7 @@ static void check_fail_fast(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.fault_policy = PINION_FAULT_FAIL_FAST;
+	runtimes_tuning.fault_policy = PINION_FAULT_FAIL_FAST;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&good_count, 0);
 	tasks_hold_begin(&hold, runtime, 0);

@@ -47,7 +47,7 @@ static struct pinion_config config_of(uint32_t queue_order, uint32_t lifo_polls)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.queue_order = queue_order;
+	runtimes_tuning.queue_order = queue_order;
 	runtimes_tuning.lifo_polls = lifo_polls;
 	/* So that only what the test is about decides. */
 	runtimes_tuning.budget_us = LONG_US;

@@ -86,7 +86,7 @@ static bool play(
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
-	config.queue_order = queue_order;
+	runtimes_tuning.queue_order = queue_order;
 	runtimes_tuning.steal_tries = TRIES;
 	/* No check of the shared queue while there is something in its own. */
 	runtimes_tuning.injector_target_us = LONG_US;

@@ -391,14 +391,16 @@ int main(void)
 	bool is_seen[NODES_MAX] = {false};
 	uint32_t least;
 	cpu_set_t allowed;
+	struct pinion_tuning told_tuning;
 
 	runtimes_watchdog(110);
 	read_nodes();
 	expect_ready("affinity", sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
 	runtimes_config(&config, 0, PINION_IO_AUTO);
 	pinion_config_init(&told);
-	expect_ready("environment", pinion_config_from_env(&told, NULL) == 0);
-	config.use_smt = told.use_smt;
+	pinion_tuning_init(&told_tuning);
+	expect_ready("environment", pinion_config_from_env(&told, &told_tuning) == 0);
+	runtimes_tuning.use_smt = told_tuning.use_smt;
 	config.pool_bytes = 1 << 20;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	worker_count = pinion_runtime_worker_count(runtime);
