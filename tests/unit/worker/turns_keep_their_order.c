@@ -188,11 +188,16 @@ static int run_task(struct pinion_task *task)
 	return 0;
 }
 
-static void start_turns(struct tasks_hold *hold)
+static void clear_events(struct tasks_hold *hold)
 {
 	(void)hold;
 	event_count = 0;
 	is_noting = true;
+}
+
+static void start_turns(struct tasks_hold *hold)
+{
+	clear_events(hold);
 	/* Of the queues of its own completions come next. */
 	worker_of()->turn = 1;
 	timer = (struct pinion_timer){.task.run = run_timer};
@@ -239,6 +244,18 @@ static void end(void)
 	pin_store_release_u32(&goes_on, 1);
 	pinion_runtime_destroy(runtime);
 	is_noting = false;
+}
+
+/* What a task of the sleeping worker prepares, up to its end. */
+static void play(void (*prepare)(struct tasks_hold *hold))
+{
+	struct tasks_hold hold = {.prepare = prepare};
+
+	await_sleep();
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	await_sleep();
+	end();
 }
 
 /* ---- turns ---- */
@@ -337,7 +354,6 @@ static bool is_over_when_submitted(void)
 /* False: cannot be seen here. */
 static bool check_turns(void)
 {
-	struct tasks_hold hold = {.prepare = start_turns};
 	bool has_ring = start(NULL, ALPHA_PERMILLE, BUDGET);
 	const struct event *last;
 
@@ -345,11 +361,7 @@ static bool check_turns(void)
 		end();
 		return false;
 	}
-	await_sleep();
-	tasks_hold_begin(&hold, runtime, 0);
-	tasks_hold_end(&hold);
-	await_sleep();
-	end();
+	play(start_turns);
 	/*
 	 * Three and their spawner; the tasks left by the second go to the ring,
 	 * whose completion is of the next turn; the timer is due when the third
@@ -379,9 +391,7 @@ static int run_gathering(struct pinion_task *task)
 
 static void start_gathering(struct tasks_hold *hold)
 {
-	(void)hold;
-	event_count = 0;
-	is_noting = true;
+	clear_events(hold);
 	worker_of()->turn = 1;
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = run_gathering};
@@ -392,15 +402,10 @@ static void start_gathering(struct tasks_hold *hold)
 /* The budget would let all of them run first. */
 static void check_gathering(void)
 {
-	struct tasks_hold hold = {.prepare = start_gathering};
 	char expected[EVENTS_MAX] = "";
 
 	if (start(NULL, ALPHA_PERMILLE, TASKS + 2)) {
-		await_sleep();
-		tasks_hold_begin(&hold, runtime, 0);
-		tasks_hold_end(&hold);
-		await_sleep();
-		end();
+		play(start_gathering);
 		for (uint32_t i = 0; i * GATHER_TASK_NS < GATHER_NS; i++) {
 			strcat(expected, "t");
 		}
@@ -426,9 +431,7 @@ static int run_short(struct pinion_task *task)
 
 static void start_short(struct tasks_hold *hold)
 {
-	(void)hold;
-	event_count = 0;
-	is_noting = true;
+	clear_events(hold);
 	/* From here on they are known as short, until a batch is timed. */
 	worker_of()->queue_interval.average = (uint64_t)SHORT_USUAL_NS
 		<< PIN_QUEUE_INTERVAL_AVERAGE_SHIFT;
@@ -443,14 +446,8 @@ static void start_short(struct tasks_hold *hold)
  */
 static void check_untimed(void)
 {
-	struct tasks_hold hold = {.prepare = start_short};
-
 	start(NULL, 1, 1);
-	await_sleep();
-	tasks_hold_begin(&hold, runtime, 0);
-	tasks_hold_end(&hold);
-	await_sleep();
-	end();
+	play(start_short);
 	for (uint32_t i = 0; i + 1 < SHORT_TASKS; i++) {
 		uint64_t busy_ns = i < UNTIMED ? events[i].average_ns : SHORT_TASK_NS;
 
@@ -479,9 +476,7 @@ static void note_cancel(struct pinion_task *task)
 
 static void start_cancelled(struct tasks_hold *hold)
 {
-	(void)hold;
-	event_count = 0;
-	is_noting = true;
+	clear_events(hold);
 	worker_of()->turn = 1;
 	for (uint32_t i = 0; i < TASKS; i++) {
 		cancelled[i] =
@@ -498,14 +493,8 @@ static void start_cancelled(struct tasks_hold *hold)
 /* A turn ends as many as its budget has, and runs as many tasks. */
 static void check_cancelled(void)
 {
-	struct tasks_hold hold = {.prepare = start_cancelled};
-
 	start(NULL, ALPHA_PERMILLE, BUDGET);
-	await_sleep();
-	tasks_hold_begin(&hold, runtime, 0);
-	tasks_hold_end(&hold);
-	await_sleep();
-	end();
+	play(start_cancelled);
 	expect_trace("tttccccttttcccctttcc");
 }
 
@@ -517,18 +506,13 @@ static void check_cancelled(void)
  */
 static void check_alpha(uint32_t alpha_permille)
 {
-	struct tasks_hold hold = {.prepare = start_turns};
 	double expected_ns = TASK_NS * 3.0 / BUDGET;
 	double kept = 1;
 	double got_ns;
 	uint32_t next = BUDGET - 1;
 
 	start(NULL, alpha_permille, BUDGET);
-	await_sleep();
-	tasks_hold_begin(&hold, runtime, 0);
-	tasks_hold_end(&hold);
-	await_sleep();
-	end();
+	play(start_turns);
 	for (int i = 0; i < BUDGET; i++) {
 		kept *= 1 - alpha_permille / 1000.0;
 	}
@@ -588,13 +572,6 @@ static void wake_itself(void *arg, uint32_t worker_index, void *context)
 		tasks[0] = (struct pinion_task){.run = run_task};
 		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &tasks[0]));
 	}
-}
-
-static void clear_events(struct tasks_hold *hold)
-{
-	(void)hold;
-	event_count = 0;
-	is_noting = true;
 }
 
 /* The first sleep of it is after the read. */
