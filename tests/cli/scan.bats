@@ -104,6 +104,29 @@ make_tree() {
 	done
 }
 
+@test "a literal's line is the one that grep counts, in whatever window it is" {
+	local length=700001 # three windows of cached files, and newlines at odd places
+	mkdir tree
+	seq 1 130000 | tr 5 '\n' | head -c $length >tree/last
+	cp tree/last tree/first
+	cp tree/last tree/both
+	for place in last:$((length - 9)) first:0 both:0 both:$((length - 9)); do
+		printf needle99 | dd of=tree/${place%:*} bs=1 seek=${place#*:} conv=notrunc status=none
+	done
+	grep -a -n -o needle99 -r tree | cut -d: -f1,2 | sort >expected
+	for setting in "" "--window=4K --workers=8" "--window=64K --workers=2 --direct=always"; do
+		# shellcheck disable=SC2086
+		scan -F -e needle99 $setting tree
+		expect 1
+		cut -d: -f1,2 out | sort | cmp - expected
+		# shellcheck disable=SC2086
+		scan -F -e needle99 --format=json $setting tree
+		sort out >got
+		[ -e whole ] || cp got whole
+		cmp got whole
+	done
+}
+
 @test "literals may hold any byte a command line can" {
 	printf 'x\xff\xfe.*[\\y\n x\xff\xfe.*[\\y' >file
 	scan -b -F -e $'x\xff\xfe.*[\\y' file

@@ -47,6 +47,7 @@ struct engine_worker {
 	struct engine *engine;
 	struct matcher_worker *matcher;
 	struct candidates scratch;
+	struct newlines_part *newlines; /* of the window; NULL: not asked for */
 };
 
 /* Whether blocks find something in zeros, at their borders included. */
@@ -288,6 +289,7 @@ static int search_segment(struct engine_worker *worker, const struct pinion_wind
 		.length = right - left,
 		.base_offset = window->base_offset_bytes + left,
 		.over = over,
+		.newlines = window->gap_count == 0 ? worker->newlines : NULL,
 	};
 	size_t found_before = found->count;
 	int error;
@@ -545,6 +547,8 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 	int error = 0;
 
 	out_yield->found.count = 0;
+	out_yield->newlines = (struct newlines_part){0};
+	worker->newlines = out_yield->counts_newlines ? &out_yield->newlines : NULL;
 	snippets_clear(&out_yield->snippets);
 	out_yield->complete_to = engine_complete_to(worker->engine, window, window->length_bytes);
 	if (engine_is_over(worker->engine, file)) {

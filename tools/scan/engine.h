@@ -73,6 +73,9 @@ struct engine_yield {
 	 * Every candidate that ends up to here is in this or an earlier window.
 	 */
 	uint64_t complete_to;
+	/* Set before: whether newlines are to be counted, if that is cheap. */
+	bool counts_newlines;
+	struct newlines_part newlines; /* those that were */
 };
 
 /*

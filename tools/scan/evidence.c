@@ -207,9 +207,10 @@ static void join_last(struct evidence *evidence, uint32_t overlap_bytes)
 }
 
 int evidence_gather(const struct evidence_source *source, struct evidence *evidence,
-	const struct pinion_window *window, const struct candidates *found,
+	const struct pinion_window *window, const struct engine_yield *yield,
 	struct evidence_window **out_window)
 {
+	const struct candidates *found = &yield->found;
 	struct evidence_window *kept = calloc(1, sizeof(*kept));
 	struct evidence_view view;
 	uint8_t *copy = NULL;
@@ -217,6 +218,7 @@ int evidence_gather(const struct evidence_source *source, struct evidence *evide
 
 	if (error == 0) {
 		error = make_view(source, evidence, window, found, &view, &copy);
+		view.newlines = yield->newlines;
 	}
 	if (error == 0) {
 		error = evidence_window_fill(source, &view, found, kept);

@@ -25,7 +25,7 @@
 #ifndef PINION_TOOLS_SCAN_EVIDENCE_H
 #define PINION_TOOLS_SCAN_EVIDENCE_H
 
-#include "tools/scan/candidates.h"
+#include "tools/scan/engine.h"
 #include "tools/scan/finding.h"
 #include "tools/scan/rules.h"
 
@@ -50,6 +50,11 @@ struct evidence_needs {
 static inline bool evidence_needed(const struct evidence_needs *needs)
 {
 	return needs->lines || needs->digests || needs->allows || needs->text_bytes > 0;
+}
+
+static inline bool evidence_counts_lines(const struct evidence_needs *needs)
+{
+	return needs->lines || needs->allows;
 }
 
 /* What windows have to overlap by, where an engine needs `bytes`. */
@@ -122,7 +127,7 @@ static inline void evidence_fini(struct evidence *evidence)
  * Errors: -ENOMEM.
  */
 int evidence_gather(const struct evidence_source *source, struct evidence *evidence,
-	const struct pinion_window *window, const struct candidates *found,
+	const struct pinion_window *window, const struct engine_yield *yield,
 	struct evidence_window **out_window);
 int evidence_add(const struct evidence_source *source, struct evidence *evidence,
 	struct evidence_window *window);

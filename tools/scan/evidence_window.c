@@ -305,6 +305,34 @@ static int mark_last_lines(
 	return error;
 }
 
+static uint64_t count_between(const struct evidence_view *view, uint64_t from, uint64_t until)
+{
+	return newlines_count(view->bytes + (from - view->base), (size_t)(until - from));
+}
+
+/*
+ * Those of the new bytes: what was counted during the search begins somewhat
+ * before them, or after their start, and ends before their end.
+ */
+static uint64_t count_fresh(const struct evidence_view *view)
+{
+	const struct newlines_part *part = &view->newlines;
+	uint64_t from = view->base + view->fresh;
+	uint64_t until = view->base + view->length;
+	uint64_t count = part->count;
+
+	if (part->from < view->base || part->until > until || part->until <= from ||
+		(part->from < from && from - part->from > part->until - from)) {
+		return count_between(view, from, until);
+	}
+	if (part->from < from) {
+		count -= count_between(view, part->from, from);
+	} else {
+		count += count_between(view, from, part->from);
+	}
+	return count + count_between(view, part->until, until);
+}
+
 static int fill_lines(const struct evidence_source *source, const struct evidence_view *view,
 	const struct candidates *found, struct evidence_window *window)
 {
@@ -321,8 +349,7 @@ static int fill_lines(const struct evidence_source *source, const struct evidenc
 		window->newlines = (uint64_t)(sweep.newlines - sweep.old_newlines);
 	} else {
 		error = 0;
-		window->newlines =
-			newlines_count(view->bytes + view->fresh, view->length - view->fresh);
+		window->newlines = count_fresh(view);
 	}
 	last = newlines_last_start(view->bytes + view->fresh, view->length - view->fresh);
 	window->last_start = last == 0 ? 0 : view->base + view->fresh + last;
@@ -458,7 +485,7 @@ int evidence_window_fill(const struct evidence_source *source, const struct evid
 	window->from = view->base + view->fresh;
 	window->until = view->base + view->length + view->zeros;
 	window->has_candidates = found->count > 0;
-	if (needs->lines || needs->allows) {
+	if (evidence_counts_lines(needs)) {
 		error = fill_lines(source, view, found, window);
 	}
 	if (error == 0 && found->count > 0 && (needs->digests || needs->text_bytes > 0)) {

@@ -61,6 +61,7 @@ struct evidence_view {
 	uint64_t line_start; /* of the first line, where it starts before the bytes */
 	bool has_line_start;
 	bool is_last;
+	struct newlines_part newlines; /* counted already */
 };
 
 /*

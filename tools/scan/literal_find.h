@@ -3,9 +3,9 @@
  * Finds one string of bytes, at the speed at which memory is read.
  *
  * It looks for two bytes of the string at once, the rarest two in text and
- * programs, at their distance; only where both are there is the rest compared.
- * memmem(3) of glibc goes byte by byte, and memchr(3) for one byte stops at
- * each of them, which in text is every thirty bytes or so.
+ * programs, at their distance; only where both are there, and the third rarest,
+ * is the rest compared. memmem(3) of glibc goes byte by byte, and memchr(3) for
+ * one byte stops at each of them, which in text is every thirty bytes or so.
  *
  * The time is in proportion to the bytes searched, whatever the string is:
  * where comparisons in vain add up, memmem(3) goes on, which is linear.
@@ -21,6 +21,14 @@ struct literal {
 	size_t length;
 	size_t first; /* where the two rarest bytes are; first <= second */
 	size_t second;
+	size_t third; /* the next one; of a shorter string, one of those */
+};
+
+/* The newlines in [from, until). */
+struct literal_lines {
+	const uint8_t *from;
+	const uint8_t *until;
+	size_t newlines;
 };
 
 /* `bytes` stay the caller's and in place. `length` > 0. */
@@ -28,5 +36,12 @@ void literal_init(struct literal *literal, const void *bytes, size_t length);
 
 /* The first occurrence within [from, end); NULL: none. */
 const uint8_t *literal_find(const struct literal *literal, const uint8_t *from, const uint8_t *end);
+
+/*
+ * As literal_find(), and counts newlines on the way where there is none: in
+ * most of what is searched, perhaps in nothing.
+ */
+const uint8_t *literal_find_and_count(const struct literal *literal, const uint8_t *from,
+	const uint8_t *end, struct literal_lines *out_lines);
 
 #endif

@@ -13,6 +13,7 @@
 #define PINION_TOOLS_SCAN_MATCHER_H
 
 #include "tools/scan/candidates.h"
+#include "tools/scan/newlines.h"
 #include "tools/scan/rules.h"
 
 /* So that an overlap fits the library's 1 MiB with room for a window. */
@@ -34,6 +35,11 @@ struct matcher_block {
 	uint64_t base_offset; /* of bytes[0] in the file */
 	/* Rules that need not be searched for any more; NULL: none. */
 	const struct rules_over *over;
+	/*
+	 * Newlines that a matcher counts on its way; it may leave it as it is.
+	 * NULL: not asked for.
+	 */
+	struct newlines_part *newlines;
 };
 
 /*

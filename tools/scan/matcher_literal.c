@@ -84,9 +84,29 @@ static void literal_worker_destroy(struct matcher_worker *worker)
 	free(worker);
 }
 
+/* Of a lone literal, where nothing is found. */
+static const uint8_t *find_first(const struct literal *literal, const struct matcher_block *block,
+	const uint8_t *from, const uint8_t *end)
+{
+	struct literal_lines lines;
+	const uint8_t *hit = literal_find_and_count(literal, from, end, &lines);
+
+	if (lines.from < lines.until) {
+		uint64_t start = block->base_offset + (uint64_t)(lines.from - block->bytes);
+
+		*block->newlines = (struct newlines_part){
+			.from = start,
+			.until = start + (uint64_t)(lines.until - lines.from),
+			.count = lines.newlines,
+		};
+	}
+	return hit;
+}
+
 static int search_literal(const struct literal *literal, uint32_t index,
 	const struct matcher_block *block, uint64_t ends_max, struct candidates *found)
 {
+	bool counts = block->newlines != NULL;
 	uint64_t end_count = 0;
 	size_t width = literal->length;
 	const uint8_t *end = block->bytes + block->last_end;
@@ -94,7 +114,8 @@ static int search_literal(const struct literal *literal, uint32_t index,
 		block->bytes + (block->first_end > width ? block->first_end - width : 0);
 
 	while (end - from >= (ptrdiff_t)width && end_count++ < ends_max) {
-		const uint8_t *hit = literal_find(literal, from, end);
+		const uint8_t *hit = counts ? find_first(literal, block, from, end)
+					    : literal_find(literal, from, end);
 		struct candidate candidate = {.rule = index};
 		int error;
 
@@ -110,6 +131,7 @@ static int search_literal(const struct literal *literal, uint32_t index,
 			return error;
 		}
 		from = hit + 1;
+		counts = false;
 	}
 	return 0;
 }

@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A part of a file, [from, until), perhaps empty, and the newlines in it. */
+struct newlines_part {
+	uint64_t from;
+	uint64_t until;
+	uint64_t count;
+};
+
 size_t newlines_count(const uint8_t *bytes, size_t length);
 
 /* Where the line that follows the last newline starts; 0: there is none. */

@@ -103,10 +103,10 @@ static inline bool leaves_evidence(const struct search *search, const struct pin
 
 /* Before the window's candidates are handed on. */
 static int keep_evidence(const struct search *search, struct search_file *file,
-	const struct pinion_window *window, const struct candidates *found)
+	const struct pinion_window *window, const struct engine_yield *yield)
 {
 	struct evidence_window *gathered;
-	int error = evidence_gather(&search->evidence, &file->evidence, window, found, &gathered);
+	int error = evidence_gather(&search->evidence, &file->evidence, window, yield, &gathered);
 
 	if (error == 0) {
 		pthread_mutex_lock(&file->findings.lock);
@@ -177,6 +177,7 @@ static int search_hole(const struct search *search, struct search_worker *worker
 		uint64_t done_before = done;
 
 		yield->found.count = 0;
+		yield->newlines = (struct newlines_part){0};
 		snippets_clear(&yield->snippets);
 		error = engine_hole_part(
 			worker->engine, &file->engine, window, &done, &yield->found);
@@ -185,7 +186,7 @@ static int search_hole(const struct search *search, struct search_worker *worker
 		part.base_offset_bytes = window->base_offset_bytes + done_before;
 		part.length_bytes = (size_t)(done - done_before);
 		if (error == 0 && leaves_evidence(search, &part, &yield->found)) {
-			error = keep_evidence(search, file, &part, &yield->found);
+			error = keep_evidence(search, file, &part, yield);
 		}
 		if (error == 0) {
 			error = findings_add(
@@ -260,6 +261,8 @@ static int search_bytes(const struct search *search, struct search_worker *worke
 			return error;
 		}
 	}
+	worker->yield.counts_newlines = evidence_counts_lines(&search->evidence.needs) &&
+		(window->index > 0 || !window->is_last);
 	error = engine_window(worker->engine, &file->engine, window, &worker->yield);
 
 	if (error == 0) {
@@ -270,7 +273,7 @@ static int search_bytes(const struct search *search, struct search_worker *worke
 	}
 	mark_examples(search->findings.rules, window, &worker->yield.found);
 	if (leaves_evidence(search, window, &worker->yield.found)) {
-		error = keep_evidence(search, file, window, &worker->yield.found);
+		error = keep_evidence(search, file, window, &worker->yield);
 	}
 	if (error != 0) {
 		return error;

@@ -158,10 +158,26 @@ static bool is_owned(const struct pinion_window *window, const struct candidate 
 	return candidate->end + HELD_BACK > from && candidate->end + held <= until;
 }
 
+/* As a search that counts newlines leaves them: of a part of the window. */
+static void count_part(const struct pinion_window *window, struct newlines_part *part)
+{
+	size_t length = window->length_bytes;
+	size_t from = below(length + 1);
+	size_t until = from + below(length - from + 1);
+
+	*part = (struct newlines_part){0};
+	if (window->is_hole || below(3) == 0) {
+		return;
+	}
+	part->from = window->base_offset_bytes + from;
+	part->until = window->base_offset_bytes + until;
+	part->count = newlines_count(window->bytes + from, until - from);
+}
+
 static void add_all(const struct evidence_source *asked, struct evidence *evidence)
 {
 	struct evidence_window *gathered;
-	struct candidates found = {0};
+	struct engine_yield yield = {0};
 
 	if (!asked->in_order) {
 		for (size_t i = window_count; i > 1; i--) {
@@ -173,19 +189,20 @@ static void add_all(const struct evidence_source *asked, struct evidence *eviden
 		}
 	}
 	for (size_t i = 0; i < window_count; i++) {
-		found.count = 0;
+		yield.found.count = 0;
+		count_part(&windows[i], &yield.newlines);
 		for (size_t j = 0; j < candidate_count; j++) {
 			if (is_owned(&windows[i], &candidates[j]) &&
-				candidates_add(&found, &candidates[j]) != 0) {
+				candidates_add(&yield.found, &candidates[j]) != 0) {
 				fail("memory", &candidates[j]);
 			}
 		}
-		if (evidence_gather(asked, evidence, &windows[i], &found, &gathered) != 0 ||
+		if (evidence_gather(asked, evidence, &windows[i], &yield, &gathered) != 0 ||
 			evidence_add(asked, evidence, gathered) != 0) {
 			fail("memory", &candidates[0]);
 		}
 	}
-	candidates_free(&found);
+	candidates_free(&yield.found);
 }
 
 /* Of each byte. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a string is found at its first place, wherever that is, and no byte
- * outside of the text is read.
+ * outside of the text is read; newlines counted on the way are those of the
+ * part that is named.
  * Method: texts of few letters, so that strings nearly match everywhere,
  * against a search byte by byte; each text ends, or begins, at a page that
  * cannot be read. Strings of a period drive the search to its other way.
@@ -33,6 +34,25 @@ static const uint8_t *find_slowly(
 	return NULL;
 }
 
+static void check_lines(
+	const struct literal *literal, const uint8_t *from, const uint8_t *end, const uint8_t *hit)
+{
+	struct literal_lines lines = {0};
+	long long count = 0;
+
+	expect_true("the place, with newlines counted, is the same",
+		literal_find_and_count(literal, from, end, &lines) == hit);
+	if (lines.from == lines.until) {
+		return;
+	}
+	expect_true("what is counted is within the text, and only where nothing is found",
+		hit == NULL && lines.from >= from && lines.until <= end);
+	for (const uint8_t *byte = lines.from; byte < lines.until; byte++) {
+		count += *byte == '\n';
+	}
+	expect_number("newlines", count, (long long)lines.newlines);
+}
+
 static void check(const uint8_t *word, size_t length, const uint8_t *from, const uint8_t *end)
 {
 	struct literal literal;
@@ -43,6 +63,12 @@ static void check(const uint8_t *word, size_t length, const uint8_t *from, const
 	got = literal_find(&literal, from, end);
 	expect_number(
 		"place", expected != NULL ? expected - from : -1, got != NULL ? got - from : -1);
+	check_lines(&literal, from, end, got);
+	expect_true("the third byte is one of the string, and of its own where it has three",
+		literal.third < length &&
+			(length < 3 ||
+				(literal.third != literal.first &&
+					literal.third != literal.second)));
 	expect_true("the two bytes are two, in order",
 		length == 1 ? literal.first == 0 && literal.second == 0
 			    : literal.first < literal.second && literal.second < length);
@@ -50,8 +76,8 @@ static void check(const uint8_t *word, size_t length, const uint8_t *from, const
 
 static void fill(struct random_source *source, uint8_t *bytes, size_t length)
 {
-	static const char *const alphabets[] = {"ab", "aab", "etaoin shrdlu", "xyz"};
-	const char *letters = alphabets[random_below(source, 4)];
+	static const char *const alphabets[] = {"ab", "aab", "etaoin shrdlu", "xyz", "a\nb\n"};
+	const char *letters = alphabets[random_below(source, 5)];
 
 	for (size_t i = 0; i < length; i++) {
 		bytes[i] = (uint8_t)letters[random_below(source, strlen(letters))];
@@ -111,6 +137,20 @@ static void check_periods(void)
 	check(word, WORD_MAX, place, place + TEXT_MAX);
 }
 
+/* As many as sums of bytes can hold, and more. */
+static void check_newlines(void)
+{
+	static const uint8_t word[] = {'a', 'b'};
+	struct literal literal;
+	struct literal_lines lines;
+
+	memset(place, '\n', TEXT_MAX);
+	check(word, sizeof(word), place, place + TEXT_MAX);
+	literal_init(&literal, word, sizeof(word));
+	(void)literal_find_and_count(&literal, place, place + TEXT_MAX, &lines);
+	expect_true("most newlines are counted", lines.newlines > TEXT_MAX - 300);
+}
+
 int main(void)
 {
 	static const size_t lengths[] = {1, 2, 3, 5, 16, 17, 31, 32, 33, 64, 129, 300};
@@ -131,6 +171,7 @@ int main(void)
 		check_places(lengths[i]);
 	}
 	check_periods();
+	check_newlines();
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
