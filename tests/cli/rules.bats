@@ -163,6 +163,10 @@ write_rules() {
 	[ "$(ls cache/pinion/*.rules | wc -l)" = 1 ]
 	pinion scan --rules=own.rules -b file
 	cmp first out
+	# The built-in ones are in the program.
+	pinion scan -b file
+	expect 0
+	[ "$(ls cache/pinion/*.rules | wc -l)" = 1 ]
 	truncate -s 100 cache/pinion/*.rules
 	PINION_LOG=scan=debug pinion scan --rules=own.rules -b file
 	cmp first out

@@ -88,6 +88,18 @@ hs_database_t *hyperscan_shipped_find(
 	return NULL;
 }
 
+bool hyperscan_shipped_has_rules(const struct hyperscan_target *target)
+{
+	const struct hyperscan_shipped_list *list = hyperscan_shipped.lists;
+
+	for (unsigned i = 0; is_same_library(target) && i < list->database_count; i++) {
+		if (list->databases[i].cpu_features == target->cpu_features) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool hyperscan_shipped_measure(const char *expression, const struct hyperscan_target *target,
 	struct hyperscan_widths *out_widths)
 {

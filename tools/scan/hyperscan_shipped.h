@@ -41,6 +41,9 @@ struct hyperscan_target hyperscan_target_here(void);
 hs_database_t *hyperscan_shipped_find(
 	const struct hyperscan_list *list, const struct hyperscan_target *target);
 
+/* Whether the built-in rules are there for that target. */
+bool hyperscan_shipped_has_rules(const struct hyperscan_target *target);
+
 /* Of the matches of an expression, in bytes, as hs_expression_info() has it. */
 struct hyperscan_widths {
 	unsigned min;

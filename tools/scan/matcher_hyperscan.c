@@ -96,8 +96,14 @@ static const char *version_text(void)
 	return text;
 }
 
+/* What the program has is there sooner than what was kept. */
 static bool hyperscan_recall(struct rules *rules)
 {
+	struct hyperscan_target here = hyperscan_target_here();
+
+	if (rules->are_builtin && hyperscan_shipped_has_rules(&here)) {
+		return false;
+	}
 	return hs_valid_platform() == HS_SUCCESS && rules_cached_find(rules, version_text());
 }
 

@@ -285,6 +285,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 		int builtin_error = rules_add_builtin(out_rules, patterns->with_examples);
 
 		error = error != 0 ? error : builtin_error;
+		out_rules->are_builtin = !asks_for_own && error == 0;
 	}
 	if (error == -ENOMEM) {
 		report_line("%s", report_reason(error));

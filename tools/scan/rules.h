@@ -54,6 +54,7 @@ struct rules {
 	 */
 	bool keeps_text;
 	bool has_companions;	     /* a filter names other rules; rules_resolve() */
+	bool are_builtin;	     /* all of the built-in ones, and no other */
 	struct rules_cached *cached; /* NULL: not looked up */
 	/* Parts of its files that pinion does not support. */
 	uint32_t unsupported_count;
