@@ -83,9 +83,9 @@ make_tree() {
 }
 
 @test "a literal at each place of a border between windows of cached files" {
-	local border=262144 shift # CACHED_WINDOW_BYTES
+	local border=524288 shift # CACHED_WINDOW_BYTES
 	mkdir tree
-	head -c 600000 /dev/zero | tr '\0' . >plain
+	head -c 1200000 /dev/zero | tr '\0' . >plain
 	for shift in $(seq 0 9); do
 		cp plain tree/$shift
 		for place in $((border - shift)) $((2 * border - shift)); do
@@ -105,9 +105,9 @@ make_tree() {
 }
 
 @test "a literal's line is the one that grep counts, in whatever window it is" {
-	local length=700001 # three windows of cached files, and newlines at odd places
+	local length=1300001 # three windows of cached files, and newlines at odd places
 	mkdir tree
-	seq 1 130000 | tr 5 '\n' | head -c $length >tree/last
+	seq 1 230000 | tr 5 '\n' | head -c $length >tree/last
 	cp tree/last tree/first
 	cp tree/last tree/both
 	for place in last:$((length - 9)) first:0 both:0 both:$((length - 9)); do

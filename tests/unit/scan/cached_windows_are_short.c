@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: windows of a file in the page cache have 256 KiB of new bytes where the
+ * Goal: windows of a file in the page cache have 512 KiB of new bytes where the
  * caller names no size: an engine finds them in the core's cache. G6.
  * Method: a file of four such windows, and the lengths of its windows.
  */
 #include "tests/support/instant.h"
 
-enum { FILE_PARTS = 8, WINDOW_BYTES = 256 << 10, WINDOWS = 4 };
+enum { FILE_PARTS = 16, WINDOW_BYTES = 512 << 10, WINDOWS = 4 };
 
 static uint32_t window_count;
 
