@@ -100,6 +100,11 @@ static void append_features(struct output_text *text)
 #else
 	output_text_string(text, " -pcre2");
 #endif
+#if defined(HAVE_LIBARCHIVE)
+	output_text_string(text, " +libarchive");
+#else
+	output_text_string(text, " -libarchive");
+#endif
 	digest_append_features(text);
 	output_text_string(text, toml_is_known() ? " +toml" : " -toml");
 	output_text_string(text, "\n");

@@ -149,6 +149,13 @@ bool scanning_parse_trace(struct scanning_options *options, const char *value)
 	return tracing_check(value);
 }
 
+void scanning_allow_waits(struct scanning_options *options)
+{
+	if (options->tuning.stall_ms == STALL_MS) {
+		options->tuning.stall_ms = 0;
+	}
+}
+
 bool scanning_save_trace(
 	const struct scanning_options *options, const struct pinion_runtime *runtime)
 {

@@ -75,6 +75,9 @@ bool scanning_parse_limit(struct scanning_options *options, const char *name, co
 /* One of choosing.h by the name of its option. */
 bool scanning_parse_choosing(struct scanning_options *options, const char *name, const char *value);
 
+/* A worker that waits for long is no news, unless the user has set a time. */
+void scanning_allow_waits(struct scanning_options *options);
+
 bool scanning_parse_trace(struct scanning_options *options, const char *value);
 
 /* Writes the file of --trace, if there is one. False: reported. */

@@ -47,6 +47,8 @@ enum scan_option {
 	OPTION_NEWER,
 	OPTION_OLDER,
 	OPTION_HARD_LINKS,
+	OPTION_ARCHIVES,
+	OPTION_ARCHIVE_LIMIT,
 	OPTION_WORKERS,
 	OPTION_WINDOW,
 	OPTION_FILE_TIMEOUT,
@@ -110,6 +112,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
 	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
 	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
+	[OPTION_ARCHIVES] = {ARCHIVE_SPEC_ON},
+	[OPTION_ARCHIVE_LIMIT] = {ARCHIVE_SPEC_LIMIT},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
 	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
@@ -240,6 +244,11 @@ static bool parse_compile_time(struct scan_options *options, const char *value)
 		COMPILE_SECONDS_MAX * ns_per_s, &options->patterns.compile_ns_max);
 }
 
+static bool parse_archive_limit(struct scan_options *options, const char *value)
+{
+	return archive_options_limit(&options->archives, value);
+}
+
 /* ---- all options ---- */
 
 /* What an option with this row does: calls one of these, or sets a flag. */
@@ -287,6 +296,8 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
 	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
 	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_ARCHIVES] = FLAG(archives.is_on),
+	[OPTION_ARCHIVE_LIMIT] = {.own = parse_archive_limit},
 	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
 	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
 	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
@@ -346,7 +357,8 @@ static bool check_files(const struct scan_options *options)
 
 static bool check_options(struct scan_options *options)
 {
-	if (!report_options_check(&options->report) || !check_files(options)) {
+	if (!report_options_check(&options->report) || !check_files(options) ||
+		!archive_options_check(&options->archives)) {
 		return false;
 	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
@@ -407,6 +419,9 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 			return OPTIONS_ERROR;
 		}
 	}
+	if (options->archives.is_on) {
+		scanning_allow_waits(&options->scanning);
+	}
 	options->patterns.silence_ns_max = options->scanning.scan.file_timeout_ns;
 	options->paths = argv + 1;
 	options->path_count = parser.operand_count;
@@ -415,7 +430,10 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
-	struct scan_options options = {.patterns = SCAN_PATTERNS_STANDARD};
+	struct scan_options options = {
+		.patterns = SCAN_PATTERNS_STANDARD,
+		.archives = ARCHIVE_OPTIONS_STANDARD,
+	};
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;
 

@@ -10,6 +10,7 @@
 #include "tools/report.h"
 #include "tools/scan/rules_cache.h"
 #include "tools/scan/selftest.h"
+#include "tools/scan/unpack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -240,6 +241,9 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 {
 	struct scan_job *job = arg;
 
+	if (job->unpack != NULL && unpack_claims(file, window)) {
+		return PINION_SCAN_ENOUGH;
+	}
 	return scan_job_window(job, worker_here(job), file, window);
 }
 
@@ -267,7 +271,16 @@ static void on_report(
 	struct scan_worker *worker = worker_here(job);
 
 	const struct search_file *searched = file->user;
+	int begun = job->unpack == NULL ? 0 : unpack_begin(job->unpack, file, outcome);
 
+	if (begun > 0) {
+		return;
+	}
+	if (begun < 0) {
+		worker->late_failed += outcome == PINION_SCAN_DONE;
+		outcome = PINION_SCAN_FAILED;
+		error = begun;
+	}
 	tally_add(&worker->tally, file, outcome, error);
 	if (scanning_is_trouble(outcome, error)) {
 		if (searched != NULL && searched->is_late) {

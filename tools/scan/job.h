@@ -11,6 +11,7 @@
 #define PINION_TOOLS_SCAN_JOB_H
 
 #include "tools/meanwhile.h"
+#include "tools/scan/archive.h"
 #include "tools/scan/reporter.h"
 #include "tools/scan/run.h"
 #include "tools/scan/search.h"
@@ -27,6 +28,9 @@ struct scan_worker {
 	struct tally tally;
 	uint64_t hole_bytes; /* searched of the hole that is being searched */
 	uint64_t part_bytes; /* of holes that were not searched to their ends */
+	/* Counted as done by the library, before they ended otherwise. */
+	uint64_t late_failed;
+	uint64_t late_cancelled;
 	bool has_trouble;
 };
 
@@ -43,6 +47,8 @@ struct library_test {
 	bool has_ended; /* [W:lock holder R:any] then `error` is known */
 };
 
+struct unpack;
+
 struct scan_job {
 	struct library_test test;
 	const struct scan_options *options;
@@ -50,7 +56,9 @@ struct scan_job {
 	struct search search;
 	struct pinion_runtime *runtime;
 	struct pinion_scan *scan;
+	struct unpack *unpack; /* NULL: archives are files like any others */
 	struct pinion_scan_stats totals;
+	struct archive_counts archives; /* at the end */
 	/* One more than workers: the last is the adding thread's. */
 	struct scan_worker *workers;
 	uint32_t worker_count;

@@ -12,6 +12,7 @@
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/job.h"
+#include "tools/scan/unpack.h"
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
@@ -186,6 +187,9 @@ static int start(struct scan_job *job)
 	scan_config.report_holes = needs.report_holes;
 	scan_config.report_gaps = 1;
 	scan_config.file_user_bytes = sizeof(struct search_file);
+	if (error == 0 && job->options->archives.is_on) {
+		error = unpack_create(job, &job->unpack);
+	}
 	if (error == 0) {
 		error = pinion_scan_create(
 			job->runtime, &scan_config, &scan_job_ops, job, &job->scan);
@@ -215,6 +219,9 @@ static void feed(struct scan_job *job)
 		report_line("cannot finish: %s", report_reason(error));
 		job->has_trouble = true;
 	}
+	if (job->unpack != NULL) {
+		unpack_finish(job->unpack, &job->archives);
+	}
 	signals_hold();
 }
 
@@ -223,6 +230,7 @@ static void stop(struct scan_job *job)
 {
 	(void)scan_job_is_sound(job); /* its thread ends */
 	pinion_scan_destroy(job->scan);
+	unpack_destroy(job->unpack);
 	pinion_runtime_destroy(job->runtime);
 	scan_job_fini(job);
 	reporter_fini(&job->reporter);
@@ -243,12 +251,16 @@ static void add_worker(struct scan_job *job, const struct scan_worker *worker, s
 	sums->extra.allowed += worker->reporter.allowed_count;
 	job->totals.read_bytes += worker->part_bytes;
 	job->totals.hole_bytes += worker->part_bytes;
+	job->totals.done -= worker->late_failed + worker->late_cancelled;
+	job->totals.failed += worker->late_failed;
+	job->totals.cancelled += worker->late_cancelled;
 	job->has_trouble = job->has_trouble || worker->has_trouble;
 }
 
 static void add_up(struct scan_job *job, struct sums *out_sums)
 {
 	*out_sums = (struct sums){.extra.seconds = 0};
+	out_sums->extra.archives = job->unpack != NULL ? &job->archives : NULL;
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
 		add_worker(job, &job->workers[i], out_sums);
 	}
@@ -268,6 +280,9 @@ static void report_stats(const struct scan_job *job, const struct sums *sums)
 		report_note("not shown: %llu of the baseline, %llu allowed on their lines",
 			(unsigned long long)sums->extra.known,
 			(unsigned long long)sums->extra.allowed);
+	}
+	if (job->unpack != NULL) {
+		tally_note_archives(&job->archives);
 	}
 	throttle_report();
 }

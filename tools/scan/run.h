@@ -5,6 +5,7 @@
 #ifndef PINION_TOOLS_SCAN_RUN_H
 #define PINION_TOOLS_SCAN_RUN_H
 
+#include "tools/scan/archive_options.h"
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
 #include "tools/scan/report_options.h"
@@ -15,6 +16,7 @@
 struct scan_options {
 	struct scan_patterns patterns;
 	struct report_options report;
+	struct archive_options archives;
 	bool has_json_stats;   /* --stats=json */
 	const char *explained; /* --explain, NULL: it is not given */
 	bool prints_patterns;

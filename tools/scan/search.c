@@ -292,7 +292,8 @@ int search_window(const struct search *search, struct search_worker *worker,
 {
 	int error;
 
-	if (engine_is_over(search->engine, &file->engine)) {
+	if (engine_is_over(search->engine, &file->engine) ||
+		__atomic_load_n(&file->is_taken, __ATOMIC_RELAXED)) {
 		return PINION_SCAN_ENOUGH;
 	}
 	if (window->is_hole && engine_searches_holes(search->engine)) {
@@ -307,11 +308,14 @@ int search_close(const struct search *search, struct search_worker *worker,
 	struct search_file *file, findings_show_fn show, const struct search_notes *notes,
 	void *arg)
 {
-	int error;
+	int error = 0;
 
 	engine_file_close(worker->engine, &file->engine);
-	error = findings_finish(&search->findings, &file->findings, show, arg);
-	if (notes->limit != NULL) {
+	/* No finding of a taken file was shown: its first window is missing. */
+	if (!file->is_taken) {
+		error = findings_finish(&search->findings, &file->findings, show, arg);
+	}
+	if (notes->limit != NULL && !file->is_taken) {
 		findings_limits(&file->findings, notes->limit, arg);
 	}
 	findings_file_fini(&file->findings);

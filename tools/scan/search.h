@@ -42,6 +42,10 @@ struct search_file {
 	struct evidence evidence;
 	const struct rules *rules;
 	const struct source_facts *facts; /* of a source (source.h); NULL: a file */
+	/* Its own bytes are not searched: nothing is found in it. */
+	bool is_taken;	/* [W:the first window's worker R:any] */
+	bool is_packed; /* it is to be unpacked, and is open as packed_fd */
+	int packed_fd;
 	struct gaps gaps;
 	bool has_gaps; /* after the close, which has reported them */
 	/* Number of windows that a hole was searched as, less one. */

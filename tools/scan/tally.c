@@ -7,6 +7,8 @@
 #endif
 #include "tools/scan/tally.h"
 
+#include "tools/report.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -119,6 +121,36 @@ static void append_failed(struct output_text *out, const struct tally *tally)
 	output_text_string(out, "}");
 }
 
+static uint64_t entries_of(const struct archive_counts *archives)
+{
+	return archives->scanned + archives->links + archives->encrypted + archives->limited +
+		archives->failed;
+}
+
+static void append_archives(struct output_text *out, const struct archive_counts *archives)
+{
+	output_text_string(out, ",\"archives\":{");
+	append_count(out, "opened", archives->archives);
+	append_count(out, "entries", entries_of(archives));
+	append_count(out, "scanned", archives->scanned);
+	append_count(out, "links", archives->links);
+	append_count(out, "encrypted", archives->encrypted);
+	append_count(out, "limited", archives->limited);
+	append_count(out, "failed", archives->failed);
+	append_count(out, "bytes", archives->bytes);
+	output_text_string(out, "}");
+}
+
+void tally_note_archives(const struct archive_counts *archives)
+{
+	report_note("archives: %llu, with %llu entries: %llu scanned, %llu links, %llu encrypted, "
+		    "%llu limited, %llu failed; %.3f GB",
+		(unsigned long long)archives->archives, (unsigned long long)entries_of(archives),
+		(unsigned long long)archives->scanned, (unsigned long long)archives->links,
+		(unsigned long long)archives->encrypted, (unsigned long long)archives->limited,
+		(unsigned long long)archives->failed, (double)archives->bytes / 1e9);
+}
+
 void tally_write(const struct tally *tally, const struct pinion_scan_stats *totals,
 	const struct tally_extra *extra, struct output_text *out)
 {
@@ -133,5 +165,8 @@ void tally_write(const struct tally *tally, const struct pinion_scan_stats *tota
 	append_count(out, "bytes", totals->read_bytes);
 	append_count(out, "hole_bytes", totals->hole_bytes);
 	append_count(out, "direct_files", totals->direct_files);
+	if (extra->archives != NULL) {
+		append_archives(out, extra->archives);
+	}
 	output_text_format(out, ",\"seconds\":%.3f}\n", extra->seconds);
 }

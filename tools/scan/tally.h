@@ -7,6 +7,7 @@
 #define PINION_TOOLS_SCAN_TALLY_H
 
 #include "tools/output_text.h"
+#include "tools/scan/archive.h"
 
 #include <pinion/scan.h>
 
@@ -43,7 +44,11 @@ struct tally_extra {
 	uint64_t known;
 	uint64_t allowed;
 	double seconds;
+	const struct archive_counts *archives; /* NULL: they were files like others */
 };
+
+/* A line for people about archives. */
+void tally_note_archives(const struct archive_counts *archives);
 
 /* A JSON object, on one line. */
 void tally_write(const struct tally *tally, const struct pinion_scan_stats *totals,
