@@ -9,8 +9,8 @@
  *
  * An archive may be made to do harm: each has limits on depth, bytes, the ratio
  * of bytes to its own length, and time, which hold for all that is in it
- * together. At a limit it ends, with a line. What could be read until then has
- * been searched, as with an archive that is broken.
+ * together. At a limit it ends, with a line. The bytes before that have been
+ * searched, as those of a broken archive are.
  *
  * An archive within another is held in memory, of which all of them together
  * have ARCHIVE_HELD_BYTES. Of a longer one the rest is read as it comes, which

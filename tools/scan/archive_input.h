@@ -55,7 +55,7 @@ void archive_input_of_entry(
 	struct archive_input *input, struct archive_run *run, struct archive *outer);
 /* Its next bytes; NULL: zeros. Set is_whole after the last. 0 or -ENOMEM. */
 int archive_input_hold(struct archive_input *input, const uint8_t *bytes, size_t length);
-/* For a second reader. False: what has been read is gone. */
+/* For a second reader. False: its first bytes are gone. */
 bool archive_input_rewind(struct archive_input *input);
 void archive_input_fini(struct archive_input *input);
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many first bytes decide. */
+/* The first bytes of a file, which decide. */
 enum { ARCHIVE_KIND_BYTES = 512 };
 
 enum archive_kind {

@@ -22,7 +22,7 @@ struct lane_seat {
 	struct source *source;
 };
 
-/* Runs on a thread of the lane; `seat` NULL: there was no memory for one. */
+/* Runs on a thread of the lane; `seat` NULL: no memory. */
 typedef void (*lane_run_fn)(struct scan_job *job, struct lane_seat *seat, void *arg);
 
 /*

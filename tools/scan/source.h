@@ -22,7 +22,7 @@ struct source *source_create(struct scan_job *job, struct scan_worker *worker);
 void source_destroy(struct source *source);
 
 /*
- * Begins one that is shown as `path`, which is copied. `facts` are what else
+ * Begins a file that is shown as `path`, which is copied. `facts` are what else
  * findings are shown with, until the close; NULL: none.
  *
  * Errors: -ENOMEM, and those of search_open(); nothing has begun then.
