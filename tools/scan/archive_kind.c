@@ -111,8 +111,7 @@ enum archive_kind archive_kind_of(const uint8_t *bytes, size_t length)
 
 size_t archive_kind_inner_name(const char *path, size_t path_bytes, const char **out_name)
 {
-	static const char *const suffixes[] = {
-		".gz", ".bz2", ".xz", ".zst", ".lz4", ".lz", ".Z"};
+	static const char *const suffixes[] = {".gz", ".bz2", ".xz", ".zst", ".lz4", ".lz", ".Z"};
 	size_t start = path_bytes;
 
 	while (start > 0 && path[start - 1] != '/' && path[start - 1] != '!') {
