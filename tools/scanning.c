@@ -140,6 +140,12 @@ bool scanning_parse_choosing(struct scanning_options *options, const char *name,
 	return is_good;
 }
 
+bool scanning_parse_checkpoint(
+	struct scanning_options *options, const char *name, const char *value)
+{
+	return checkpointing_parse(&options->checkpointing, name, value);
+}
+
 bool scanning_parse_trace(struct scanning_options *options, const char *value)
 {
 	options->trace_file = value;
@@ -193,6 +199,7 @@ bool scanning_parse_list(struct scanning_options *options, const char *value)
 void scanning_options_fini(struct scanning_options *options)
 {
 	choosing_fini(&options->choosing);
+	checkpointing_options_fini(&options->checkpointing);
 	free(options->lists);
 	options->lists = NULL;
 	options->list_count = 0;

@@ -6,6 +6,7 @@
 #ifndef PINION_TOOLS_SCANNING_H
 #define PINION_TOOLS_SCANNING_H
 
+#include "tools/checkpointing.h"
 #include "tools/choosing.h"
 #include "tools/limits.h"
 
@@ -30,6 +31,7 @@ struct scanning_options {
 	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;
 	struct choosing choosing;
+	struct checkpointing_options checkpointing;
 };
 
 /* Rows for a command's table of options, to be used between braces. */
@@ -77,6 +79,10 @@ bool scanning_parse_choosing(struct scanning_options *options, const char *name,
 
 /* A worker that waits for long is no news, unless the user has set a time. */
 void scanning_allow_waits(struct scanning_options *options);
+
+/* One of checkpointing.h by the name of its option. */
+bool scanning_parse_checkpoint(
+	struct scanning_options *options, const char *name, const char *value);
 
 bool scanning_parse_trace(struct scanning_options *options, const char *value);
 

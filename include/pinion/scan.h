@@ -124,21 +124,23 @@ struct pinion_window {
 };
 
 /*
- * Returned by `window` when it needs no more of the file: no window of it is
- * read or delivered from then on, and the file ends as if it had been read to
- * its end. In parallel, windows whose callback has begun by then go on.
+ * Returned by `window` when it needs no more of the file, or by `open` when it
+ * needs nothing of it: no window of it is read or delivered from then on, and
+ * the file ends as if it had been read to its end. In parallel, windows whose
+ * callback has begun by then go on.
  * Since: 0.1
  */
 enum { PINION_SCAN_ENOUGH = 1 };
 
 /*
  * The callbacks of the engine. Each returns 0 to go on or a negative errno,
- * which ends this file as FAILED; -ECANCELED ends it as CANCELLED. `window` may
- * also return PINION_SCAN_ENOUGH. Other positive results count as -EINVAL.
+ * which ends this file as FAILED; -ECANCELED ends it as CANCELLED. `open` and
+ * `window` may also return PINION_SCAN_ENOUGH. Other positive results count as
+ * -EINVAL.
  *
  * Context: `open`, `window` and `close` run on workers; those of one file never
  * overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the last,
- * once for each file whose `open` returned 0. `report` is called exactly once
+ * once for each file whose `open` did not fail. `report` is called exactly once
  * for every path, after `close`, from a worker or from the adding thread. A
  * callback runs as a task does: it may spawn and submit, and a call that blocks
  * is -EDEADLK in it. The bytes of a window are the library's and valid until

@@ -21,11 +21,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
 	LINE_BYTES = 400,
-	PARTS_MAX = 64,
+	/* In a second. */
+	LOCK_TRIES = 100,
 	/* Appenders wait while more is pending. */
 	PENDING_BYTES_MAX = 64 << 20,
 	FLAGS = PINION_CHECKPOINT_RESUME | PINION_CHECKPOINT_SALVAGE | PINION_CHECKPOINT_READ,
@@ -338,10 +340,17 @@ static int begin(struct pinion_checkpoint *checkpoint)
 
 static int lock_file(struct pinion_checkpoint *checkpoint)
 {
+	static const struct timespec pause = {.tv_nsec = 1000000000 / LOCK_TRIES};
+	int tries = 0;
 	struct stat own;
 	struct stat named;
 
-	if (flock(checkpoint->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+	/* A process that was killed has the lock until it is gone. */
+	while (flock(checkpoint->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		if (tries++ < LOCK_TRIES) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
 		return refuse(checkpoint, -EBUSY, "another process writes it: wait for its end");
 	}
 	if (fstat(checkpoint->fd, &own) != 0) {

@@ -100,6 +100,19 @@ static int result_of_callback(int rc)
 	return rc > 0 ? -EINVAL : rc;
 }
 
+/* Closes the caller's file, and reports it; an error of `close` is the last. */
+static void end(struct pin_slot *slot, int error)
+{
+	struct pinion_scan *scan = slot->scan;
+
+	if (scan->ops.close != NULL) {
+		int rc = result_of_callback(scan->ops.close(scan->arg, &slot->file, error));
+
+		error = error == 0 ? rc : error;
+	}
+	report(slot, outcome_of(error), error);
+}
+
 /*
  * The outcome is the first of: an error of a read, a change of the file,
  * unreadable pages, an error of the caller's close.
@@ -107,7 +120,6 @@ static int result_of_callback(int rc)
 static void finish(struct pin_reader *reader)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(reader, struct pin_slot, reader);
-	struct pinion_scan *scan = slot->scan;
 	int error = pin_reader_error(reader);
 
 	PIN_DCHECK(reader == &slot->reader && slot->file.file.fd >= 0);
@@ -117,17 +129,10 @@ static void finish(struct pin_reader *reader)
 	if (error == 0) {
 		error = pin_reader_gap_error(reader);
 	}
-	if (scan->ops.close != NULL) {
-		int rc = result_of_callback(scan->ops.close(scan->arg, &slot->file, error));
-
-		if (rc < 0 && error == 0) {
-			error = rc;
-		}
-	}
 	if (slot->file.file.is_direct) {
-		own_part(scan)->totals.direct_files++;
+		own_part(slot->scan)->totals.direct_files++;
 	}
-	report(slot, outcome_of(error), error);
+	end(slot, error);
 }
 
 /* ---- windows ---- */
@@ -270,8 +275,12 @@ static void begin(struct pin_slot *slot, int fd)
 	if (slot->user != NULL) {
 		memset(slot->user, 0, scan->config.file_user_bytes);
 	}
-	rc = scan->ops.open != NULL ? result_of_callback(scan->ops.open(scan->arg, &slot->file))
-				    : 0;
+	rc = scan->ops.open != NULL ? scan->ops.open(scan->arg, &slot->file) : 0;
+	if (rc == PINION_SCAN_ENOUGH) {
+		end(slot, 0);
+		return;
+	}
+	rc = result_of_callback(rc);
 	if (rc < 0) {
 		fail(slot, rc);
 		return;

@@ -61,6 +61,9 @@ enum scan_option {
 	OPTION_PSI_TARGET,
 	OPTION_LATENCY_TARGET,
 	OPTION_LIMITS_FILE,
+	OPTION_CHECKPOINT,
+	OPTION_RESUME,
+	OPTION_SALVAGE,
 	OPTION_STATS,
 	OPTION_EXPLAIN,
 	OPTION_TRACE,
@@ -126,6 +129,9 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_PSI_TARGET] = {LIMITS_SPEC_PSI},
 	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
+	[OPTION_CHECKPOINT] = {CHECKPOINTING_SPEC_FILE},
+	[OPTION_RESUME] = {CHECKPOINTING_SPEC_RESUME},
+	[OPTION_SALVAGE] = {CHECKPOINTING_SPEC_SALVAGE},
 	[OPTION_STATS] = {0, "stats", "[=FORMAT]", "counts and speed on stderr at the end",
 		"text, or json: one object."},
 	[OPTION_EXPLAIN] = {0, "explain", "FILE",
@@ -310,6 +316,9 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
 	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
 	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
+	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
+	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
+	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = {.own = parse_stats},
 	[OPTION_EXPLAIN] = {.own = parse_explain},
 	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
@@ -358,7 +367,8 @@ static bool check_files(const struct scan_options *options)
 static bool check_options(struct scan_options *options)
 {
 	if (!report_options_check(&options->report) || !check_files(options) ||
-		!archive_options_check(&options->archives)) {
+		!archive_options_check(&options->archives) ||
+		!checkpointing_check(&options->scanning.checkpointing)) {
 		return false;
 	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
@@ -415,7 +425,9 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 	int option;
 
 	while ((option = options_next(&parser, &value)) >= 0) {
-		if (!parse_option(options, (enum scan_option)option, value)) {
+		if (!checkpointing_note(
+			    &options->scanning.checkpointing, &scan_specs[option], value) ||
+			!parse_option(options, (enum scan_option)option, value)) {
 			return OPTIONS_ERROR;
 		}
 	}

@@ -121,8 +121,14 @@ bool scan_job_is_sound(struct scan_job *job)
 static void write_lines(struct show *show)
 {
 	struct scan_worker *worker = show->worker;
+	struct search_file *searched = show->file->user;
 	struct output_text *lines = &worker->reporter.lines;
 
+	if (searched->kept.is_on && !lines->failed) {
+		output_text_append(&searched->kept.lines, lines->bytes, lines->length);
+		lines->failed = searched->kept.lines.failed;
+		lines->length = 0;
+	}
 	if (lines->failed) {
 		report_path(show->file->path, report_reason(ENOMEM));
 		worker->has_trouble = true;
@@ -140,9 +146,14 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 {
 	struct show *show = arg;
 	struct search_file *searched = show->file->user;
-	size_t shown = reporter_findings(
-		&show->job->reporter, &show->worker->reporter, show->file, findings, count);
+	struct reporter_worker *reporter = &show->worker->reporter;
+	uint64_t known_count = reporter->known_count;
+	uint64_t allowed_count = reporter->allowed_count;
+	size_t shown =
+		reporter_findings(&show->job->reporter, reporter, show->file, findings, count);
 
+	searched->kept.known_count += reporter->known_count - known_count;
+	searched->kept.allowed_count += reporter->allowed_count - allowed_count;
 	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
 	progress_add(show->job->runtime, &(struct progress){.findings = shown});
 	write_lines(show);
@@ -151,7 +162,9 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 {
 	struct show *show = arg;
+	struct search_file *searched = show->file->user;
 
+	searched->kept.is_noted = true;
 	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
 	write_lines(show);
 }
@@ -159,7 +172,9 @@ static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 static void show_limit(void *arg, const struct findings_limit *limit)
 {
 	struct show *show = arg;
+	struct search_file *searched = show->file->user;
 
+	searched->kept.is_noted = true;
 	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
 	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
 	write_lines(show);
@@ -232,9 +247,83 @@ int scan_job_close(
 	return error != 0 ? error : close_error;
 }
 
+/* ---- checkpoints ---- */
+
+/* Whether an earlier run has done the file, with its output. */
+static bool find_kept(
+	struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+	struct search_kept *kept = &searched->kept;
+	uint64_t counts[CHECKPOINTING_COUNTS];
+
+	kept->is_on = true;
+	kept->is_found = checkpointing_find(
+				 job->checkpointing, file, &kept->file, &kept->lines, counts) == 1;
+	if (kept->is_found) {
+		worker->reporter.finding_count += counts[0];
+		worker->reporter.known_count += counts[1];
+		worker->reporter.allowed_count += counts[2];
+		progress_add(job->runtime, &(struct progress){.findings = counts[0]});
+	}
+	return kept->is_found;
+}
+
+/* Writes the output of a file that has ended. */
+static void write_kept(struct scan_job *job, struct scan_worker *worker,
+	const struct pinion_scan_file *file, struct search_kept *kept)
+{
+	struct show show = {.job = job, .file = file, .worker = worker};
+	struct output_text lines = worker->reporter.lines;
+
+	kept->is_on = false;
+	worker->reporter.lines = kept->lines;
+	write_lines(&show);
+	output_text_free(&worker->reporter.lines);
+	worker->reporter.lines = lines;
+	worker->reporter.lines.length = 0;
+}
+
+/* Notes a file that has ended, opened or not. */
+static void end_kept(struct scan_job *job, struct scan_worker *worker,
+	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	static const struct checkpointing_file unopened;
+	struct search_file *searched = file->user;
+	struct search_kept *kept = searched == NULL ? NULL : &searched->kept;
+	struct checkpointing_result result = {.bytes = ""};
+	bool is_noted = kept != NULL && kept->is_noted;
+
+	if (kept != NULL) {
+		result = (struct checkpointing_result){
+			.bytes = kept->lines.bytes,
+			.length = kept->lines.length,
+			.counts = {searched->shown_count, kept->known_count, kept->allowed_count},
+		};
+	}
+	if ((outcome == PINION_SCAN_DONE || outcome == PINION_SCAN_FAILED) &&
+		(kept == NULL || !kept->is_found) &&
+		!checkpointing_add(job->checkpointing, file, kept == NULL ? &unopened : &kept->file,
+			error, &result, !is_noted)) {
+		worker->has_trouble = true;
+		pinion_scan_cancel(job->scan);
+	}
+	if (kept != NULL && kept->is_on) {
+		write_kept(job, worker, file, kept);
+	}
+}
+
+/* ---- what the library calls ---- */
+
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
-	return scan_job_open(arg, file);
+	struct scan_job *job = arg;
+	int error = scan_job_open(job, file);
+
+	if (error == 0 && job->checkpointing != NULL && find_kept(job, worker_here(job), file)) {
+		return PINION_SCAN_ENOUGH;
+	}
+	return error;
 }
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
@@ -282,6 +371,9 @@ static void on_report(
 		error = begun;
 	}
 	tally_add(&worker->tally, file, outcome, error);
+	if (job->checkpointing != NULL) {
+		end_kept(job, worker, file, outcome, error);
+	}
 	if (scanning_is_trouble(outcome, error)) {
 		if (searched != NULL && searched->is_late) {
 			report_hole_timeout(file, searched->late_offset);

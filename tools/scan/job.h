@@ -56,7 +56,8 @@ struct scan_job {
 	struct search search;
 	struct pinion_runtime *runtime;
 	struct pinion_scan *scan;
-	struct unpack *unpack; /* NULL: archives are files like any others */
+	struct unpack *unpack;		     /* NULL: archives are files like any others */
+	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
 	struct pinion_scan_stats totals;
 	struct archive_counts archives; /* at the end */
 	/* One more than workers: the last is the adding thread's. */

@@ -232,6 +232,7 @@ static void stop(struct scan_job *job)
 	pinion_scan_destroy(job->scan);
 	unpack_destroy(job->unpack);
 	pinion_runtime_destroy(job->runtime);
+	(void)checkpointing_end(job->checkpointing, false);
 	scan_job_fini(job);
 	reporter_fini(&job->reporter);
 	search_fini(&job->search);
@@ -290,11 +291,18 @@ static void report_stats(const struct scan_job *job, const struct sums *sums)
 static void report_end(const struct scan_job *job, const struct sums *sums)
 {
 	bool is_stopped = signals_interrupted();
+	uint64_t found_count = checkpointing_found(job->checkpointing);
 	bool has_stats = job->options->scanning.has_stats;
 	bool has_json = job->options->has_json_stats;
 
 	if (is_stopped) {
-		report_line("stopped early by a signal");
+		report_line(job->checkpointing == NULL
+				? "stopped early by a signal"
+				: "stopped early by a signal; --resume goes on from here");
+	}
+	if (found_count > 0) {
+		report_note(
+			"%llu files were done by earlier runs", (unsigned long long)found_count);
 	}
 	if ((has_stats && !has_json) || job->totals.cancelled > 0 ||
 		(job->totals.seen > 0 && job->has_trouble)) {
@@ -328,6 +336,9 @@ static int end(struct scan_job *job, double seconds)
 		return EXIT_STATUS_TROUBLE;
 	}
 	report_end(job, &sums);
+	is_written &= checkpointing_end(
+		job->checkpointing, is_written && !is_stopped && job->totals.cancelled == 0);
+	job->checkpointing = NULL;
 	return scanning_exit_status(job->has_trouble || !is_written, sums.extra.findings > 0);
 }
 
@@ -337,6 +348,11 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	struct scan_job job = {0};
 	int status = EXIT_STATUS_TROUBLE;
 
+	if (!checkpointing_begin(&options->scanning.checkpointing, "scan", options->paths,
+		    options->path_count, &job.checkpointing)) {
+		(void)output_file_end(false);
+		return EXIT_STATUS_TROUBLE;
+	}
 	scan_job_init(&job, options);
 	/*
 	 * Compiling rules takes a while; a signal then is a stop like any

@@ -6,6 +6,7 @@
 #ifndef PINION_TOOLS_SCAN_SEARCH_H
 #define PINION_TOOLS_SCAN_SEARCH_H
 
+#include "tools/checkpointing.h"
 #include "tools/gaps.h"
 #include "tools/scan/engine.h"
 #include "tools/scan/evidence.h"
@@ -35,8 +36,20 @@ struct search_worker {
 	struct engine_yield yield;
 };
 
+/* With --checkpoint: the output of a file until it ends. */
+struct search_kept {
+	bool is_on;    /* lines wait here */
+	bool is_found; /* by an earlier run */
+	bool is_noted; /* stderr has lines about it */
+	struct checkpointing_file file;
+	struct output_text lines;
+	uint64_t known_count; /* as in struct reporter_worker */
+	uint64_t allowed_count;
+};
+
 /* One file's, in the scan's memory. */
 struct search_file {
+	struct search_kept kept;
 	struct engine_file engine;
 	struct findings_file findings;
 	struct evidence evidence;

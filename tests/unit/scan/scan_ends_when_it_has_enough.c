@@ -4,7 +4,8 @@
  * is read or handed over, the file ends as DONE, and the totals have the bytes
  * that were handed over; in order, in parallel, with and without rings. Other
  * files are read to their ends. A hole whose `window` returns something else
- * than 0 is not counted.
+ * than 0 is not counted. A file whose `open` returns it is not read at all, and
+ * closed.
  * Method: files of many windows, counted as they come; one of them sparse.
  */
 #include "tests/support/runtimes.h"
@@ -36,6 +37,8 @@ static struct pin_atomic_u32 holes;
 static struct pin_atomic_u32 other_windows;
 static struct pin_atomic_u32 done_count;
 static int wanted_error;
+static bool is_done_at_open;
+static uint32_t close_count; /* of that file */
 
 static int take_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
@@ -57,6 +60,20 @@ static int take_window(void *arg, struct pinion_scan_file *file, const struct pi
 	return 0;
 }
 
+static int open_file(void *arg, struct pinion_scan_file *file)
+{
+	(void)arg;
+	return is_done_at_open && strcmp(file->path, "other") != 0 ? PINION_SCAN_ENOUGH : 0;
+}
+
+static int close_file(void *arg, struct pinion_scan_file *file, int error)
+{
+	(void)arg;
+	(void)error;
+	close_count += strcmp(file->path, "other") != 0 ? 1 : 0;
+	return 0;
+}
+
 static void note_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -71,7 +88,12 @@ static void note_report(
 static struct pinion_scan_stats scan_files(
 	uint32_t workers, uint32_t level, uint32_t order, const char *path)
 {
-	static const struct pinion_scan_ops ops = {.window = take_window, .report = note_report};
+	static const struct pinion_scan_ops ops = {
+		.open = open_file,
+		.window = take_window,
+		.close = close_file,
+		.report = note_report,
+	};
 	struct pinion_runtime *runtime = runtimes_start(workers, level);
 	struct pinion_scan_stats totals;
 	struct pinion_scan_config config;
@@ -115,6 +137,21 @@ static void check_one_worker(uint32_t level, uint32_t order)
 	expect_number("done", 2, (long long)totals.done);
 	expect_number(
 		"bytes", (WINDOWS + (long long)before) * WINDOW, (long long)totals.read_bytes);
+}
+
+static void check_open(uint32_t level)
+{
+	struct pinion_scan_stats totals;
+
+	is_done_at_open = true;
+	close_count = 0;
+	totals = scan_files(1, level, PINION_SCAN_IN_ORDER, "large");
+	is_done_at_open = false;
+	expect_number(
+		"windows of a file done at its open", 0, pin_load_acquire_u32(&windows_before));
+	expect_number("closed", 1, close_count);
+	expect_number("done", 2, (long long)totals.done);
+	expect_number("bytes", (long long)WINDOWS * WINDOW, (long long)totals.read_bytes);
 }
 
 /*
@@ -193,6 +230,7 @@ int main(void)
 		check_one_worker(levels[i], PINION_SCAN_PARALLEL);
 		check_one_worker(levels[i], PINION_SCAN_IN_ORDER);
 		check_workers(levels[i]);
+		check_open(levels[i]);
 	}
 	for (uint32_t order = PINION_SCAN_PARALLEL; order <= PINION_SCAN_IN_ORDER; order++) {
 		check_hole(order, 0, 0);

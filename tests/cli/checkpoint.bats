@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Goal: a scan that was stopped goes on, and its output is that of a scan that
+# nothing has stopped; a log that does not fit is refused by a line. EX-51.
+# Method: a small tree, whose files are older than a second; logs that are cut,
+# damaged, or another run's.
+
+bats_require_minimum_version 1.5.0
+load program
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	mkdir -p tree/deep
+	for i in {1..12}; do
+		seq "$i" 300 >"tree/deep/$i"
+		printf 'id AKIAABCDEFGHIJKL%04d\n' "$i" | tr 0189 QRST >>"tree/deep/$i"
+	done
+	printf 'nothing\n' >tree/clean
+	sleep 1.1
+}
+
+setup() {
+	enter_folder
+	cp -a "$BATS_FILE_TMPDIR/tree" .
+	# A copy has another inode and change time; a second later it is not fresh.
+	ln -s "$BATS_FILE_TMPDIR/tree" kept
+}
+
+# Runs a scan of the old tree; its output is sorted.
+scan() {
+	pinion scan --workers=2 "$@" kept/
+	sort -o out out
+}
+
+@test "a log cut anywhere is gone on with, and the output is whole" {
+	scan
+	[ "$status" = 1 ]
+	cp out plain
+	[ "$(wc -l <plain)" = 12 ]
+	scan --checkpoint=log
+	cmp out plain
+	[ ! -s err ]
+	[ "$(stat -c %a log)" = 600 ]
+	cp log whole
+	size=$(stat -c %s whole)
+	for ((cut = 0; cut <= size; cut += 151)); do
+		head -c "$cut" whole >log
+		scan --checkpoint=log --resume
+		[ "$status" = 1 ] || { cat err; return 1; }
+		cmp out plain || { echo "cut at $cut"; return 1; }
+	done
+	cp whole log
+	scan --checkpoint=log --resume
+	cmp out plain
+	[ "$(cat err)" = "pinion scan: 13 files were done by earlier runs" ]
+}
+
+@test "a document comes out whole, too" {
+	# Without the times.
+	strip() { jq -S 'del(.runs[].invocations[]["startTimeUtc", "endTimeUtc"])
+		| .runs[].results |= sort_by(.locations[0].physicalLocation.artifactLocation.uri)' out; }
+	pinion scan --format=sarif kept/
+	strip >plain
+	pinion scan --format=sarif --checkpoint=log kept/
+	head -c 2500 log >cut
+	mv cut log
+	pinion scan --format=sarif --checkpoint=log --resume kept/
+	strip | cmp - plain
+}
+
+@test "files that changed, failed or were fresh are done again" {
+	sleep 1.1
+	pinion scan --checkpoint=log tree
+	[ "$(wc -l <out)" = 12 ]
+	# The same size and time: its change time differs.
+	stamp=$(stat -c %y tree/clean)
+	printf 'changed\n' >tree/clean
+	touch -d "$stamp" tree/clean
+	rm tree/deep/3
+	pinion scan --checkpoint=log --resume tree
+	[ "$status" = 1 ]
+	[ "$(wc -l <out)" = 11 ]
+	grep -qx 'pinion scan: 11 files were done by earlier runs' err
+	printf 'id AKIAABCDEFGHIJKLMNOP\n' >tree/new
+	pinion scan --checkpoint=log --resume tree
+	[ "$(wc -l <out)" = 12 ]
+	# Changed just now, so it is fresh: not taken from the log the next time.
+	pinion scan --checkpoint=log --resume tree
+	[ "$(wc -l <out)" = 12 ]
+	grep -qx 'pinion scan: 1[12] files were done by earlier runs' err
+}
+
+@test "counts of the baseline and of allowed lines come from the log as well" {
+	pinion scan --format=json kept/deep/1
+	cp out known
+	pinion scan --baseline=known --stats=json kept/
+	jq 'del(.seconds, .bytes, .read_bytes, .resumed)' err >plain || cat err
+	pinion scan --baseline=known --stats=json --checkpoint=log kept/
+	pinion scan --baseline=known --stats=json --checkpoint=log --resume kept/
+	grep -v 'earlier runs' err | jq '.findings, .known' >counts || cat err
+	jq '.findings, .known' plain | cmp - counts
+}
+
+refused() {
+	[ "$status" = 2 ] || { cat err; return 1; }
+	[ ! -s out ]
+	[ "$(wc -l <err)" = 1 ] || { cat err; return 1; }
+	grep -qF -e "$1" err || { cat err; return 1; }
+}
+
+@test "another run's log is refused, and the line says what differs" {
+	scan --checkpoint=log
+	scan --checkpoint=log
+	refused 'it is there already: resume it, or remove it to begin anew'
+	cp log before
+	scan --checkpoint=log --resume --format=json
+	refused "its options is (none), this run's is --format=json"
+	printf 'r\tKEY[0-9]+\n' >rules
+	scan --checkpoint=ruled --rules=rules
+	printf 'r\tKEY[0-8]+\n' >rules
+	scan --checkpoint=ruled --resume --rules=rules
+	refused 'its rules and baseline is '
+	pinion scan --checkpoint=log --resume tree
+	refused 'its root is kept/ (inode'
+	printf 'text\n' >other
+	scan --checkpoint=other --resume
+	refused 'checkpoint other: it is no checkpoint log'
+	scan --checkpoint=none/log
+	refused 'cannot be made: No such file or directory'
+	scan --resume
+	refused '--resume is about the log of --checkpoint=FILE, which is not given'
+	scan --checkpoint=log --salvage
+	refused '--salvage is about a log that --resume goes on with'
+	cmp log before
+	# Neither of these changes results.
+	scan --checkpoint=log --resume --workers=1 --direct=never --stats
+	[ "$status" = 1 ]
+}
+
+@test "a second writer is refused" {
+	scan --checkpoint=log
+	exec {held}<log
+	flock "$held"
+	scan --checkpoint=log --resume
+	refused 'another process writes it: wait for its end'
+	exec {held}<&-
+}
+
+@test "damage is refused with its offset, and salvaged" {
+	scan --checkpoint=log
+	cp out plain
+	# In the first file's record, which SYNCs vouch for.
+	printf '\xff' | dd of=log bs=1 seek=900 conv=notrunc status=none
+	scan --checkpoint=log --resume
+	refused 'it is damaged at offset'
+	scan --checkpoint=log --resume --salvage
+	cmp out plain
+	grep -q 'are damaged, and passed by' err
+	scan --checkpoint=log --resume
+	cmp out plain
+}
+
+@test "a log that cannot be written stops the scan by a line" {
+	(
+		ulimit -f 1
+		scan --checkpoint=log
+		[ "$status" = 2 ]
+	)
+	grep -q 'checkpoint log: cannot be written: nothing is recorded from offset' err
+	# What it has is whole.
+	scan
+	cp out plain
+	scan --checkpoint=log --resume
+	cmp out plain
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log of a command: what its records have, and a table of those of earlier
+ * runs by path.
+ */
+#include "tools/checkpointing.h"
+
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/scan/sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	RECORD_FILE = 1,
+	TABLE_MIN = 1024,
+	FRESH_NS = 1000 * 1000 * 1000,
+	READ_BYTES = 64 << 10,
+	FACTS = 5,
+};
+
+/* Of a record, before its path and its output. */
+struct record {
+	uint64_t inode;
+	uint64_t size_bytes;
+	int64_t modified_ns;
+	int64_t changed_ns;
+	uint64_t counts[CHECKPOINTING_COUNTS];
+	int32_t error;	  /* negative errno; 0: done */
+	uint32_t is_done; /* nothing else was said of it */
+	uint64_t path_bytes;
+	uint64_t text_bytes;
+};
+
+struct entry {
+	uint64_t hash; /* of the path */
+	uint64_t offset;
+	uint64_t length; /* 0: the entry is free */
+};
+
+struct checkpointing {
+	struct pinion_checkpoint *log;
+	struct entry *entries; /* a power of two; read-only once begun */
+	size_t capacity;
+	size_t count;
+	uint64_t found_count; /* [W:any R:any] */
+};
+
+/* ---- options ---- */
+
+/* Results do not depend on these. */
+static const char *const neutral[] = {"workers", "window", "direct", "io", "bwlimit", "iops-limit",
+	"ioprio", "nice", "psi-target", "latency-target", "limits-file", "stats", "trace",
+	"no-cache", "max-compile-time", "checkpoint", "resume", "salvage", "output", "file-timeout",
+	"color", "quiet"};
+
+/* The content of these files counts, and not their names. */
+static const char *const files[] = {"rules", "baseline"};
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(name, names[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool checkpointing_parse(struct checkpointing_options *options, const char *name, const char *value)
+{
+	if (strcmp(name, "checkpoint") == 0) {
+		options->file = value;
+	} else if (strcmp(name, "resume") == 0) {
+		options->resumes = true;
+	} else {
+		options->salvages = true;
+	}
+	return true;
+}
+
+/* A plain file's; others are only named, as they can be read once. */
+static bool add_digest(struct output_text *text, const char *path)
+{
+	uint8_t digest[SHA256_BYTES];
+	static const size_t shown = 8;
+	char *bytes = malloc(READ_BYTES);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat status;
+	struct sha256 hash;
+	ssize_t count = fd < 0 || bytes == NULL ? -1 : 1;
+
+	sha256_init(&hash);
+	if (count > 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+		count = 0;
+	}
+	while (count > 0) {
+		count = read(fd, bytes, READ_BYTES);
+		sha256_add(&hash, bytes, count > 0 ? (size_t)count : 0);
+	}
+	sha256_finish(&hash, digest);
+	for (size_t i = 0; i < shown; i++) {
+		output_text_format(text, "%02x", digest[i]);
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	free(bytes);
+	return count == 0;
+}
+
+bool checkpointing_note(
+	struct checkpointing_options *options, const struct option_spec *spec, const char *value)
+{
+	if (is_one_of(spec->name, neutral, sizeof(neutral) / sizeof(neutral[0]))) {
+		return true;
+	}
+	output_text_format(
+		&options->given, "%s--%s", options->given.length == 0 ? "" : " ", spec->name);
+	if (value == NULL) {
+		return true;
+	}
+	if (!is_one_of(spec->name, files, sizeof(files) / sizeof(files[0]))) {
+		output_text_string(&options->given, "=");
+		output_text_string(&options->given, value);
+		return true;
+	}
+	output_text_string(&options->contents, options->contents.length == 0 ? "" : " ");
+	/* Where it cannot be read the command says so itself. */
+	(void)add_digest(&options->contents, value);
+	return true;
+}
+
+bool checkpointing_check(const struct checkpointing_options *options)
+{
+	if (options->file == NULL && (options->resumes || options->salvages)) {
+		report_line("--%s is about the log of --checkpoint=FILE, which is not given",
+			options->resumes ? "resume" : "salvage");
+		return false;
+	}
+	if (options->salvages && !options->resumes) {
+		report_line("--salvage is about a log that --resume goes on with");
+		return false;
+	}
+	return true;
+}
+
+void checkpointing_options_fini(struct checkpointing_options *options)
+{
+	output_text_free(&options->given);
+	output_text_free(&options->contents);
+}
+
+/* ---- the table ---- */
+
+/* FNV-1a; the bytes of paths decide between those of one hash. */
+static uint64_t hash_path(const char *path, size_t length)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < length; i++) {
+		hash = (hash ^ (uint8_t)path[i]) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+static struct entry *find_entry(const struct checkpointing *own, uint64_t hash)
+{
+	size_t at = (size_t)hash & (own->capacity - 1);
+
+	while (own->entries[at].length != 0 && own->entries[at].hash != hash) {
+		at = (at + 1) & (own->capacity - 1);
+	}
+	return &own->entries[at];
+}
+
+static bool grow(struct checkpointing *own)
+{
+	struct checkpointing larger = {
+		.capacity = own->capacity == 0 ? TABLE_MIN : 2 * own->capacity};
+
+	larger.entries = calloc(larger.capacity, sizeof(*larger.entries));
+	if (larger.entries == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < own->capacity; i++) {
+		if (own->entries[i].length != 0) {
+			*find_entry(&larger, own->entries[i].hash) = own->entries[i];
+		}
+	}
+	free(own->entries);
+	own->entries = larger.entries;
+	own->capacity = larger.capacity;
+	return true;
+}
+
+/* The last record of a path counts. */
+static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_record *record)
+{
+	struct record head;
+	struct entry *entry;
+	uint64_t hash;
+
+	if (record->type != RECORD_FILE || record->length_bytes < sizeof(head)) {
+		return true;
+	}
+	memcpy(&head, record->bytes, sizeof(head));
+	if (head.path_bytes > record->length_bytes - sizeof(head) ||
+		head.text_bytes != record->length_bytes - sizeof(head) - head.path_bytes) {
+		return true;
+	}
+	if (own->count * 2 >= own->capacity && !grow(own)) {
+		return false;
+	}
+	hash = hash_path((const char *)record->bytes + sizeof(head), head.path_bytes);
+	entry = find_entry(own, hash);
+	own->count += entry->length == 0 ? 1 : 0;
+	*entry = (struct entry){hash, record->offset_bytes, record->length_bytes};
+	return true;
+}
+
+static int read_table(struct checkpointing *own)
+{
+	struct pinion_checkpoint_record record;
+	int rc;
+
+	while ((rc = pinion_checkpoint_next(own->log, &record)) == 1) {
+		if (!add_entry(own, &record)) {
+			return -ENOMEM;
+		}
+	}
+	return rc;
+}
+
+/* ---- begin and end ---- */
+
+/* Roots by name and inode: another tree of the same name is another root. */
+static void add_root(struct output_text *text, const char *path)
+{
+	struct stat status;
+
+	output_text_string(text, text->length == 0 ? "" : " ");
+	output_text_string(text, path);
+	if (stat(path, &status) == 0) {
+		output_text_format(text, " (inode %llu)", (unsigned long long)status.st_ino);
+	} else {
+		output_text_string(text, " (missing)");
+	}
+}
+
+/* Of a text that ends in a zero. */
+static const char *value_of(const struct output_text *text)
+{
+	return text->bytes[0] == '\0' ? "(none)" : text->bytes;
+}
+
+static int open_log(struct checkpointing *own, const struct checkpointing_options *options,
+	const char *command, const struct output_text *roots)
+{
+	const struct pinion_checkpoint_fact facts[FACTS] = {
+		{"command", command},
+		{"version", pinion_version()},
+		{"options", value_of(&options->given)},
+		{"rules and baseline", value_of(&options->contents)},
+		{"root", value_of(roots)},
+	};
+	struct pinion_checkpoint_config config;
+
+	pinion_checkpoint_config_init(&config);
+	config.flags = (options->resumes ? PINION_CHECKPOINT_RESUME : 0u) |
+		(options->salvages ? PINION_CHECKPOINT_SALVAGE : 0u);
+	config.facts = facts;
+	config.fact_count = FACTS;
+	config.log = report_log;
+	return pinion_checkpoint_open(options->file, &config, &own->log);
+}
+
+bool checkpointing_begin(const struct checkpointing_options *options, const char *command,
+	char *const *paths, int path_count, struct checkpointing **out_checkpointing)
+{
+	struct checkpointing *own;
+	struct output_text roots = {0};
+	int rc;
+
+	*out_checkpointing = NULL;
+	if (options->file == NULL) {
+		return true;
+	}
+	own = calloc(1, sizeof(*own));
+	for (int i = 0; i < path_count; i++) {
+		add_root(&roots, paths[i]);
+	}
+	output_text_append(&roots, "", 1);
+	output_text_append((struct output_text *)&options->given, "", 1);
+	output_text_append((struct output_text *)&options->contents, "", 1);
+	if (own == NULL || roots.failed || options->given.failed || options->contents.failed) {
+		rc = -ENOMEM;
+	} else {
+		rc = open_log(own, options, command, &roots);
+		rc = rc < 0 ? rc : read_table(own);
+	}
+	output_text_free(&roots);
+	if (rc == 0) {
+		*out_checkpointing = own;
+		return true;
+	}
+	if (rc == -ENOMEM || (own != NULL && own->log != NULL)) {
+		report_path(options->file, report_reason(rc));
+	}
+	if (own != NULL) {
+		(void)pinion_checkpoint_close(own->log, 0);
+		free(own->entries);
+		free(own);
+	}
+	return false;
+}
+
+bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete)
+{
+	int rc;
+
+	if (checkpointing == NULL) {
+		return true;
+	}
+	rc = pinion_checkpoint_close(checkpointing->log, is_complete ? 1 : 0);
+	free(checkpointing->entries);
+	free(checkpointing);
+	return rc == 0;
+}
+
+uint64_t checkpointing_found(const struct checkpointing *checkpointing)
+{
+	return checkpointing == NULL
+		? 0
+		: __atomic_load_n(&checkpointing->found_count, __ATOMIC_RELAXED);
+}
+
+/* ---- files ---- */
+
+static int64_t time_ns(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * FRESH_NS + time->tv_nsec;
+}
+
+static void look_at(const struct pinion_scan_file *file, struct checkpointing_file *out_own)
+{
+	struct stat status;
+	struct timespec now;
+
+	*out_own = (struct checkpointing_file){.is_fresh = true};
+	if (fstat(file->file.fd, &status) != 0) {
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	out_own->inode = status.st_ino;
+	out_own->size_bytes = (uint64_t)status.st_size;
+	out_own->modified_ns = time_ns(&status.st_mtim);
+	out_own->changed_ns = time_ns(&status.st_ctim);
+	/* Also where the clock was set back since. */
+	out_own->is_fresh =
+		!S_ISREG(status.st_mode) || time_ns(&now) - out_own->changed_ns < FRESH_NS;
+}
+
+static bool is_same(const struct record *head, const struct checkpointing_file *own)
+{
+	return head->is_done != 0 && !own->is_fresh && head->inode == own->inode &&
+		head->size_bytes == own->size_bytes && head->modified_ns == own->modified_ns &&
+		head->changed_ns == own->changed_ns;
+}
+
+int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
+	struct checkpointing_file *out_own, struct output_text *out_text,
+	uint64_t out_counts[CHECKPOINTING_COUNTS])
+{
+	uint64_t hash = hash_path(file->path, file->path_bytes);
+	const struct entry *entry;
+	struct record head;
+	uint8_t *bytes;
+	int found = 0;
+
+	look_at(file, out_own);
+	entry = checkpointing->count == 0 ? NULL : find_entry(checkpointing, hash);
+	if (entry == NULL || entry->length == 0) {
+		return 0;
+	}
+	bytes = malloc(entry->length);
+	if (bytes == NULL ||
+		pinion_checkpoint_read(checkpointing->log, entry->offset, bytes, entry->length) <
+			0) {
+		free(bytes);
+		return 0;
+	}
+	memcpy(&head, bytes, sizeof(head));
+	if (is_same(&head, out_own) && head.path_bytes == file->path_bytes &&
+		memcmp(bytes + sizeof(head), file->path, file->path_bytes) == 0) {
+		output_text_append(
+			out_text, bytes + sizeof(head) + head.path_bytes, (size_t)head.text_bytes);
+		memcpy(out_counts, head.counts, sizeof(head.counts));
+		found = out_text->failed ? 0 : 1;
+	}
+	free(bytes);
+	if (found == 1) {
+		__atomic_fetch_add(&checkpointing->found_count, 1, __ATOMIC_RELAXED);
+	}
+	return found;
+}
+
+bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
+	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
+	bool is_whole)
+{
+	struct record head = {
+		.inode = own->inode,
+		.size_bytes = own->size_bytes,
+		.modified_ns = own->modified_ns,
+		.changed_ns = own->changed_ns,
+		.error = error,
+		.is_done = error == 0 && is_whole && !own->is_fresh,
+		.path_bytes = file->path_bytes,
+		.text_bytes = result->length,
+	};
+	struct iovec parts[] = {
+		{&head, sizeof(head)},
+		{(void *)(uintptr_t)file->path, file->path_bytes},
+		{(void *)(uintptr_t)result->bytes, result->length},
+	};
+	int rc;
+
+	memcpy(head.counts, result->counts, sizeof(head.counts));
+	rc = pinion_checkpoint_append(checkpointing->log, RECORD_FILE, parts, 3, own->size_bytes);
+	/* Without memory for its record the file is done again. */
+	return rc == 0 || rc == -ENOMEM;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --checkpoint: the files that a command has done are in a log with their
+ * results, so that --resume goes on where a killed run was. Results of files
+ * that have not changed come from the log, and the output is the same as that
+ * of a run that nothing has stopped.
+ *
+ * A file's record has its path, inode, size and times as they were when the
+ * file was opened. A file is done again if any of these differs, if it failed,
+ * if something about it was said on stderr, or if it was changed less than a
+ * second before it was opened, since a later change may then have the same
+ * time.
+ */
+#ifndef PINION_TOOLS_CHECKPOINTING_H
+#define PINION_TOOLS_CHECKPOINTING_H
+
+#include "tools/output_text.h"
+
+#include <pinion/checkpoint.h>
+#include <pinion/scan.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct checkpointing;
+struct option_spec;
+
+struct checkpointing_options {
+	const char *file; /* --checkpoint, NULL: none */
+	bool resumes;
+	bool salvages;
+	/* Options that results depend on, as they were given. */
+	struct output_text given;
+	/* Digests of the files that such options name. */
+	struct output_text contents;
+};
+
+/* Rows for a command's table of options, to be used between braces. */
+#define CHECKPOINTING_SPEC_FILE \
+	0, "checkpoint", "FILE", "note each file that is done in FILE, for --resume", \
+		"Findings of a file are shown when it is done. FILE must not be there, but for " \
+		"--resume."
+#define CHECKPOINTING_SPEC_RESUME \
+	0, "resume", NULL, "with --checkpoint: go on where an earlier run was stopped", \
+		"Shows all that both runs have found. Files that have changed are done again. " \
+		"Without FILE it begins anew."
+#define CHECKPOINTING_SPEC_SALVAGE \
+	0, "salvage", NULL, "with --resume: leave out damaged records of FILE", \
+		"What they were about is done again."
+
+/* One of them by its name. False: its value is bad, which is reported. */
+bool checkpointing_parse(
+	struct checkpointing_options *options, const char *name, const char *value);
+
+/*
+ * Notes an option that was given, whatever it is. False: a file that it names
+ * cannot be read, which is reported.
+ */
+bool checkpointing_note(
+	struct checkpointing_options *options, const struct option_spec *spec, const char *value);
+
+/* After the last one. False: they do not fit together, which is reported. */
+bool checkpointing_check(const struct checkpointing_options *options);
+
+void checkpointing_options_fini(struct checkpointing_options *options);
+
+enum { CHECKPOINTING_COUNTS = 3 };
+
+/* What a file has come to. */
+struct checkpointing_result {
+	const char *bytes; /* output */
+	size_t length;
+	uint64_t counts[CHECKPOINTING_COUNTS]; /* the command's */
+};
+
+/* A file as it was opened; zero: it was not. */
+struct checkpointing_file {
+	uint64_t inode;
+	uint64_t size_bytes;
+	int64_t modified_ns; /* since 1970, as are the others */
+	int64_t changed_ns;
+	bool is_fresh; /* it may change again without a trace */
+};
+
+/*
+ * Opens the log of a command with these roots. Without --checkpoint there is
+ * none: NULL. False: reported.
+ */
+bool checkpointing_begin(const struct checkpointing_options *options, const char *command,
+	char *const *paths, int path_count, struct checkpointing **out_checkpointing);
+
+/*
+ * Looks at an open file, and whether an earlier run has done it: then 1, and
+ * `out_text` has the output. 0: it is to be done. Any thread.
+ */
+int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
+	struct checkpointing_file *out_own, struct output_text *out_text,
+	uint64_t out_counts[CHECKPOINTING_COUNTS]);
+
+/*
+ * A file has ended; `is_whole`: its result is all that there is to say of it.
+ * Any thread. False: the log takes no more, which has been reported; the
+ * command is to stop, as its work would be lost.
+ */
+bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
+	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
+	bool is_whole);
+
+/* Closes it; NULL is accepted. False: reported. */
+bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete);
+
+/* Files whose results came from the log; NULL: 0. */
+uint64_t checkpointing_found(const struct checkpointing *checkpointing);
+
+#endif
