@@ -311,8 +311,8 @@ static uint64_t count_between(const struct evidence_view *view, uint64_t from, u
 }
 
 /*
- * Those of the new bytes: what was counted during the search begins somewhat
- * before them, or after their start, and ends before their end.
+ * Those of the new bytes: the part counted by the search begins somewhat before
+ * them, or after their start, and ends before their end.
  */
 static uint64_t count_fresh(const struct evidence_view *view)
 {

@@ -206,7 +206,7 @@ static bool is_vain(const struct search *search, const uint8_t *place)
 	return search->vain / VAIN_SHARE >= VAIN_MIN + (size_t)(place - search->from);
 }
 
-/* Keeps what has the third byte, too; false: nothing has. */
+/* Keeps the places that have the third byte, too; false: there is none. */
 static inline __attribute__((always_inline)) bool has_third(
 	const struct search *search, const struct kind *kind, const uint8_t *place, vector *found)
 {

@@ -38,8 +38,8 @@ void literal_init(struct literal *literal, const void *bytes, size_t length);
 const uint8_t *literal_find(const struct literal *literal, const uint8_t *from, const uint8_t *end);
 
 /*
- * As literal_find(), and counts newlines on the way where there is none: in
- * most of what is searched, perhaps in nothing.
+ * As literal_find(), and where there is none counts newlines on the way: in
+ * most of the bytes, perhaps in none of them.
  */
 const uint8_t *literal_find_and_count(const struct literal *literal, const uint8_t *from,
 	const uint8_t *end, struct literal_lines *out_lines);

@@ -96,7 +96,7 @@ static const char *version_text(void)
 	return text;
 }
 
-/* What the program has is there sooner than what was kept. */
+/* The program's own databases are there sooner than kept ones. */
 static bool hyperscan_recall(struct rules *rules)
 {
 	struct hyperscan_target here = hyperscan_target_here();
