@@ -438,6 +438,21 @@ uint32_t pin_pool_count_lists(const struct pin_pool *pool);
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine);
 uint32_t pin_pool_count(const struct pin_pool *pool);
 
+/* Of one pool or several. */
+struct pin_pool_shortages {
+	uint64_t exhausted;
+	uint64_t false_nulls;
+};
+
+/* Adds the pool's. Any thread. */
+static inline void pin_pool_add_shortages(
+	const struct pin_pool *pool, struct pin_pool_shortages *sum)
+{
+	/* Relaxed: figures. */
+	sum->exhausted += pin_load_relaxed_u64(&pool->exhausted);
+	sum->false_nulls += pin_load_relaxed_u64(&pool->false_nulls);
+}
+
 /* ---- thread cache ---- */
 
 /*

@@ -51,6 +51,10 @@ static const struct value runtime_values[] = {
 	{"stall_ns", "ns", PIN_PAGE_COUNTER},
 	{"device_stalls", "", PIN_PAGE_COUNTER},
 	{"starved_lanes", "", PIN_PAGE_COUNTER},
+	{"pools", "", PIN_PAGE_GAUGE},
+	{"pool_buffers", "", PIN_PAGE_GAUGE},
+	{"pool_exhausted", "", PIN_PAGE_COUNTER},
+	{"pool_false_nulls", "", PIN_PAGE_COUNTER},
 };
 
 static const struct value device_values[] = {

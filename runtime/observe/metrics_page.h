@@ -107,8 +107,17 @@ struct pin_page_header {
 _Static_assert(sizeof(struct pin_page_field) == 64, "as documented");
 _Static_assert(sizeof(struct pin_page_header) == 192, "as documented");
 
+/* Of all pools of a runtime. */
+struct pin_shown_pools {
+	uint64_t count;
+	uint64_t buffers;
+	uint64_t exhausted;
+	uint64_t false_nulls;
+};
+
 struct pin_metrics_page {
-	struct pin_lock lock; /* rank 7; of the runtime's part */
+	struct pin_lock lock;	      /* rank 7; of the runtime's part */
+	struct pin_shown_pools pools; /* [lock:lock] as they were seen last */
 	/* [const] after start */
 	struct pin_atomic_u64 *words; /* [W:workers, see above R:any] the page */
 	struct pin_shared_page page;  /* which they are in, unless in the heap */
@@ -153,6 +162,7 @@ struct pin_shown_runtime {
 	uint64_t stall_ns;
 	uint64_t device_stalls;
 	uint64_t starved_lanes;
+	struct pin_shown_pools pools;
 };
 
 /* Of a device; in the order of their rows in the table. */

@@ -470,6 +470,7 @@ void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *p
 {
 	uint32_t removed_count = 0;
 
+	pin_pool_add_shortages(pool, &shared->ended_pools);
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)pool) {
 			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */

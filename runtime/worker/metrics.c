@@ -157,6 +157,39 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 	};
 }
 
+/*
+ * What pools there are is known under the lock that makes and ends them, which
+ * is tried only. Before the page's lock, whose rank is above.
+ */
+static bool observe_pools(struct pin_shared *shared, struct pin_shown_pools *out_shown)
+{
+	struct pin_pool_shortages sum;
+
+	*out_shown = (struct pin_shown_pools){0};
+	if (pin_load_relaxed_u32(&shared->has_pools) == 0) {
+		return true;
+	}
+	if (!pin_lock_try(&shared->pools_lock)) {
+		return false;
+	}
+	sum = shared->ended_pools;
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		/* Relaxed: the lock orders it. */
+		const struct pin_pool *pool =
+			(const void *)(uintptr_t)pin_load_relaxed_u64(&shared->pools[i]);
+
+		if (pool != NULL) {
+			out_shown->count++;
+			out_shown->buffers += pool->buffer_count;
+			pin_pool_add_shortages(pool, &sum);
+		}
+	}
+	pin_lock_release(&shared->pools_lock, shared->host);
+	out_shown->exhausted = sum.exhausted;
+	out_shown->false_nulls = sum.false_nulls;
+	return true;
+}
+
 static struct pin_shown_device observe_device(const struct pin_shared *shared, uint32_t index)
 {
 	const struct pin_disk *disk = &shared->disks.disks[index];
@@ -177,14 +210,18 @@ static struct pin_shown_device observe_device(const struct pin_shared *shared, u
 	};
 }
 
-/* By the holder of the lock. */
-static void publish_runtime(struct pin_worker *worker)
+/* By the holder of the lock. `pools` NULL: they are as they were. */
+static void publish_runtime(struct pin_worker *worker, const struct pin_shown_pools *pools)
 {
 	const struct pin_shared *shared = worker->shared;
 	struct pin_shown_runtime shown = observe_runtime(shared);
 	struct pin_shown_device devices[PIN_TIMED_DEVICES];
 
 	PIN_DCHECK(shown.device_count <= PIN_DISKS);
+	if (pools != NULL) {
+		shared->metrics->pools = *pools;
+	}
+	shown.pools = shared->metrics->pools;
 	for (uint32_t i = 0; i < shown.device_count && i < PIN_TIMED_DEVICES; i++) {
 		devices[i] = observe_device(shared, i);
 	}
@@ -195,13 +232,16 @@ static void publish_runtime(struct pin_worker *worker)
 PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 {
 	struct pin_metrics_page *metrics = worker->shared->metrics;
+	struct pin_shown_pools pools;
+	bool are_seen;
 
 	PIN_DCHECK(metrics != NULL && pin_worker_is_current(worker));
 	worker->observed.publish_ns = worker->now_ns + PUBLISH_NS;
 	publish_slot(worker);
 	worker->observed.published_work = UNPUBLISHED;
+	are_seen = observe_pools(worker->shared, &pools);
 	if (pin_lock_try(&metrics->lock)) {
-		publish_runtime(worker);
+		publish_runtime(worker, are_seen ? &pools : NULL);
 		pin_lock_release(&metrics->lock, worker->shared->host);
 		worker->observed.published_work = pin_metrics_work(worker);
 	}
@@ -210,6 +250,8 @@ PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 void pin_metrics_publish_last(struct pin_worker *worker)
 {
 	struct pin_metrics_page *metrics = worker->shared->metrics;
+	struct pin_shown_pools pools;
+	bool are_seen;
 
 	pin_meter_set(&worker->meter.has_left, 1);
 	if (metrics == NULL) {
@@ -218,8 +260,9 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	worker->now_ns = worker->shared->host->now_ns();
 	publish_slot(worker);
 	pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
+	are_seen = observe_pools(worker->shared, &pools);
 	pin_lock_acquire(&metrics->lock, worker->shared->host);
-	publish_runtime(worker);
+	publish_runtime(worker, are_seen ? &pools : NULL);
 	pin_lock_release(&metrics->lock, worker->shared->host);
 }
 

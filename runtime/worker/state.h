@@ -193,6 +193,7 @@ struct pin_shared {
 	struct pin_lock rings_lock; /* of a thread pool: no ring goes while the watchdog reads it */
 	/* [lock:pools_lock] those who wait for each pool's, or NULL */
 	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
+	struct pin_pool_shortages ended_pools; /* [lock:pools_lock] of all that have ended */
 	/* [const] after start */
 	struct pin_lane_plan lane_plan;
 	uint8_t class_order[PIN_WORKER_CLASSES_MAX]; /* in which they are woken: few lanes first */

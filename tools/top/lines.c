@@ -457,6 +457,24 @@ static void append_devices(struct output_text *text, const struct top_page *page
 	}
 }
 
+static void append_pools(struct output_text *text, const struct top_page *page)
+{
+	static const char *const names[] = {
+		"pools", "pool_buffers", "pool_exhausted", "pool_false_nulls"};
+	uint64_t values[sizeof(names) / sizeof(names[0])];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		values[i] = top_page_single(page, PINION_METRICS_RUNTIME, names[i], 0);
+	}
+	if (values[0] == TOP_MISSING || (values[0] == 0 && values[2] == 0)) {
+		return;
+	}
+	output_text_format(text, "  pools: %s", value_cell(values[0]).text);
+	output_text_format(text, ", %s buffers", value_cell(values[1]).text);
+	output_text_format(text, ", %s times none was free", value_cell(values[2]).text);
+	output_text_format(text, ", %s of them doubtful\n", value_cell(values[3]).text);
+}
+
 void top_show_lines(
 	struct output_text *text, const struct top_page *page, const struct top_view *view)
 {
@@ -472,4 +490,5 @@ void top_show_lines(
 	append_workers(text, page, view);
 	append_lanes(text, page, view->is_screen);
 	append_devices(text, page, view->is_screen);
+	append_pools(text, page);
 }

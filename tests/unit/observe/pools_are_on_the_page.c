@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the metrics page has how many pools and buffers a runtime has, and how
+ * often none was free, of pools that have ended too; pools of no runtime are
+ * not among them, and without pools all of it is 0. BP-26, C17.
+ * Method: a runtime of one worker, which publishes when a task has run.
+ */
+#include "tests/support/metrics.h"
+#include "tests/support/runtimes.h"
+
+enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3 };
+
+static struct pinion_runtime *runtime;
+static struct pinion_metrics *metrics;
+
+static int nothing(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static long long value(const char *name)
+{
+	uint64_t found = UINT64_MAX;
+	int row = pinion_metrics_find(metrics, name, PINION_METRICS_RUNTIME, UINT32_MAX);
+
+	expect_true(name, row >= 0);
+	expect_number(name, 0, pinion_metrics_read(metrics, (uint32_t)row, 0, &found));
+	return (long long)found;
+}
+
+/* The worker publishes while tasks run, and before it sleeps. */
+static void expect_pools(long long pools, long long exhausted)
+{
+	long long before = 0;
+
+	do {
+		struct pinion_task task = {.run = nothing};
+		uint64_t run;
+
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+		for (run = 0; run <= (uint64_t)before; sched_yield()) {
+			expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+			run = worker_value(metrics, "tasks_run", 0);
+		}
+		before = (long long)run;
+	} while (value("pools") != pools || value("pool_exhausted") != exhausted);
+	expect_number("buffers", pools * BUFFERS, value("pool_buffers"));
+	expect_number("none doubtful", 0, value("pool_false_nulls"));
+}
+
+static struct pinion_pool *make_pool(struct pinion_runtime *of)
+{
+	struct pinion_pool_config config;
+	struct pinion_pool *pool;
+
+	pinion_pool_config_init(&config);
+	config.worker_count = of == NULL ? 1 : config.worker_count;
+	config.local_count = 1;
+	config.buffer_count = BUFFERS;
+	config.buffer_bytes = BUFFER_BYTES;
+	expect_ready("pool", pinion_pool_create(of, &config, &pool) == 0);
+	return pool;
+}
+
+/* From outside, until none is free and some more times. */
+static void run_dry(struct pinion_pool *pool)
+{
+	struct pinion_buffer buffers[BUFFERS];
+	struct pinion_buffer none;
+
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		expect_number("buffer", 0, pinion_pool_try_acquire(pool, &buffers[i]));
+	}
+	for (uint32_t i = 0; i < SHORTAGES; i++) {
+		expect_true("none", pinion_pool_try_acquire(pool, &none) != 0);
+	}
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		pinion_pool_release(pool, &buffers[i]);
+	}
+}
+
+int main(void)
+{
+	struct pinion_config config;
+	struct pinion_pool *pool;
+	struct pinion_pool *other;
+	struct pinion_pool *apart;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	config.pool_bytes = 1 << 20;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	metrics = open_own(0);
+	expect_pools(0, 0);
+	pool = make_pool(runtime);
+	other = make_pool(runtime);
+	apart = make_pool(NULL);
+	run_dry(pool);
+	run_dry(other);
+	run_dry(apart);
+	expect_pools(2, 2 * SHORTAGES);
+	expect_number("destroy", 0, pinion_pool_destroy(pool));
+	expect_pools(1, 2 * SHORTAGES);
+	expect_number("destroy", 0, pinion_pool_destroy(other));
+	expect_pools(0, 2 * SHORTAGES);
+	expect_number("destroy", 0, pinion_pool_destroy(apart));
+	pinion_metrics_close(metrics);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+	return expect_status();
+}
