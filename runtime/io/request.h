@@ -56,12 +56,15 @@ static inline bool pin_request_list_is_empty(const struct pin_request_link *list
 static inline void pin_request_list_push(
 	struct pin_request_link *list, struct pin_request_link *link)
 {
+	struct pin_request_link *last = list->previous;
+
 	PIN_DCHECK(link->next == NULL); /* in one list at a time */
-	PIN_DCHECK(list->previous->next == list);
+	PIN_DCHECK(last->next == list);
 	PIN_DCHECK(list->next->previous == list);
+	/* Apart: as neighbours gcc makes four instructions of two stores. */
 	link->next = list;
-	link->previous = list->previous;
-	list->previous->next = link;
+	last->next = link;
+	link->previous = last;
 	list->previous = link;
 }
 

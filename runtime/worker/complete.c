@@ -106,11 +106,14 @@ static PIN_INLINE bool leave_locked(struct pin_request *private)
 {
 	enum pin_request_state state = pin_request_state_of(pin_load_relaxed_u32(&private->word));
 
-	if (PIN_UNLIKELY(state == PIN_REQUEST_CANCELLED)) {
-		return false;
-	}
-	if (PIN_UNLIKELY(state != PIN_REQUEST_FLYING && state != PIN_REQUEST_ENDING)) {
-		report_changed(private);
+	/* One comparison for most. */
+	if (PIN_UNLIKELY(state != PIN_REQUEST_FLYING)) {
+		if (state == PIN_REQUEST_CANCELLED) {
+			return false;
+		}
+		if (state != PIN_REQUEST_ENDING) {
+			report_changed(private);
+		}
 	}
 	pin_request_set(private, PIN_REQUEST_IDLE);
 	return true;
