@@ -301,8 +301,9 @@ PINION_API uint64_t pinion_histogram_lowest_ns(uint32_t bucket);
 /* The times that a runtime records. */
 enum pinion_timing {
 	/*
-	 * A task's time in the own queue of the worker that ran it, from its
-	 * spawn, or from the last move between queues. Of normal alone.
+	 * A task's time in a queue, from its spawn. Of high and low: that which
+	 * all workers share. Of normal: the own queue of the worker that ran
+	 * it, or from the last move there; not the inbox, nor the shared queue.
 	 */
 	PINION_TIMING_QUEUED = 0,
 	/* A task's `run`. */
@@ -328,9 +329,11 @@ enum pinion_timing {
  * 100 ns, and after a row of shorter ones; a row gives the mean of its tasks,
  * and every 32nd row counts 32 times, but a task that takes more than 2 us
  * is always recorded by itself. Of queues, the last task of a row is recorded
- * for all that the row took. Of reads and writes one in 8 to 32 is timed, all
- * with a `slow_ns` (limit.h). Wakes by workers and other threads, waits for
- * buffers, and timers are all recorded.
+ * for all that the row took; of the queues of high and low one for each time
+ * that they are gone through, and the others between two of these in steps. Of
+ * reads and writes one in 8 to 32 is timed, all with a `slow_ns` (limit.h).
+ * Wakes by workers and other threads, waits for buffers, and timers are all
+ * recorded.
  *
  * What a worker has measured is included 10 ms later at most, unless it is in
  * a task for longer; the times of ticks and of other work between tasks are

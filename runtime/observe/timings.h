@@ -15,7 +15,7 @@
  * and in the simulator, workers record nothing.
  *
  *     what       recorded by                            sampled
- *     QUEUED     pin_metrics_note_row()                 one of each row
+ *     QUEUED     pin_metrics_note_row(), lane_wait.h    one of each row or mark
  *     RUN        pin_metrics_note_row()                 rows of short tasks
  *     REQUEST    pin_metrics_note_request()             8 to 32
  *     READY      the task of such a request             8 to 32

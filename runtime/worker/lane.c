@@ -134,6 +134,24 @@ void pin_lane_note_urgent(struct pin_shared *shared)
 	}
 }
 
+/* Nothing where no metrics are kept, as in models and in the simulator. */
+static void note_push(struct pin_shared *shared, enum pinion_lane lane, uint32_t count)
+{
+	if (shared->metrics != NULL) {
+		pin_lane_wait_note_push(&shared->lane_waits[lane], &shared->lanes[lane], count);
+	}
+}
+
+static void note_pop(struct pin_worker *worker, enum pinion_lane lane)
+{
+	struct pin_shared *shared = worker->shared;
+
+	if (shared->metrics != NULL && lane != PINION_LANE_NORMAL) {
+		pin_lane_wait_note_pop(&shared->lane_waits[lane], &shared->lanes[lane],
+			worker->observed.timings, pin_timing_of(PINION_TIMING_QUEUED, lane));
+	}
+}
+
 /* After a push into a lane that is not normal. */
 static void announce(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
 {
@@ -166,6 +184,7 @@ void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pin
 		pin_meter_add(&waker->meter.tasks_laned, count);
 	}
 	note_lanes(shared);
+	note_push(shared, lane, count);
 	pin_lane_queue_push(&shared->lanes[lane], list, count);
 	announce(shared, waker, lane);
 }
@@ -178,6 +197,7 @@ void pin_lane_push_claimed(struct pin_shared *shared, enum pinion_lane lane, str
 		return;
 	}
 	note_lanes(shared);
+	note_push(shared, lane, 0); /* they count as pushed from their claim on */
 	pin_lane_queue_push_claimed(&shared->lanes[lane], list);
 	announce(shared, NULL, lane);
 }
@@ -228,6 +248,7 @@ struct pin_link *pin_lane_pop(struct pin_worker *worker, enum pinion_lane lane)
 		return NULL;
 	}
 	pin_room_tell(shared, lane);
+	note_pop(worker, lane);
 	note_run(worker, lane);
 	if (has_more) {
 		pin_wake_lane(shared, worker, lane);

@@ -24,6 +24,7 @@
 #include "runtime/io/ring.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
+#include "runtime/observe/lane_wait.h"
 #include "runtime/observe/metrics_page.h"
 #include "runtime/observe/trace.h"
 #include "runtime/policy/lanes.h"
@@ -218,6 +219,7 @@ struct pin_shared {
 	 */
 	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
 	struct pin_room rooms[PIN_LANES] PIN_CACHE_ALIGNED; /* rarely written */
+	struct pin_lane_wait lane_waits[PIN_LANES] PIN_CACHE_ALIGNED;
 	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
 	struct pin_worker_class classes[PIN_WORKER_CLASSES_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */

@@ -60,6 +60,23 @@ void pin_timings_record(
 	(void)weight;
 }
 
+void pin_lane_wait_set(
+	struct pin_lane_wait *wait, const struct pin_lane_queue *queue, uint32_t count)
+{
+	(void)wait;
+	(void)queue;
+	(void)count;
+}
+
+void pin_lane_wait_take(struct pin_lane_wait *wait, const struct pin_lane_queue *queue,
+	struct pin_timings *timings, uint32_t index)
+{
+	(void)wait;
+	(void)queue;
+	(void)timings;
+	(void)index;
+}
+
 void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	(void)elapsed_ns;

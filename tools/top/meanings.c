@@ -113,7 +113,7 @@ static const struct meaning of_runtimes[] = {
 	{"pool_buffers", "Buffers of these pools."},
 	{"pool_exhausted", "Times that none of a pool's buffers was free."},
 	{"pool_false_nulls", "Of these, those at which a buffer had been free for 10 ms."},
-	{"queued", "A task's time in the own queue of the worker that ran it."},
+	{"queued", "A task's time in the own queue of its worker, or in that of its lane."},
 	{"run", "A task's time in run."},
 	{"request", "From the start of a read or write in the device to its completion."},
 	{"ready", "From the completion of a read or write to its task."},
