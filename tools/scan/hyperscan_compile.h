@@ -9,6 +9,9 @@
 #include "tools/scan/hyperscan_starts.h"
 #include "tools/scan/matcher.h"
 
+/* Of a rule, as Hyperscan takes it: malloc'ed; NULL: no memory. */
+char *hyperscan_expression(const struct rule *rule);
+
 /* See struct matcher_ops. */
 int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble);
 

@@ -5,49 +5,11 @@
  */
 #include "tools/scan/hyperscan_expression.h"
 
-#include "tools/scan/confirm.h"
-#include "tools/scan/rule_filter.h"
-
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char never[] = "(?:\\b\\B)";
-
-static bool is_word_byte(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-		(byte >= '0' && byte <= '9') || byte == '_';
-}
-
-char *hyperscan_expression(const struct rule *rule)
-{
-	char *expression;
-	size_t length = 0;
-
-	if (rule->filter != NULL) {
-		return strdup(confirm_regex_texts(rule->filter->pattern)->search);
-	}
-	if (!rule->is_literal) {
-		return strdup(rule->pattern);
-	}
-	expression = malloc(rule->pattern_bytes * 4 + 1);
-	if (expression == NULL) {
-		return NULL;
-	}
-	for (size_t i = 0; i < rule->pattern_bytes; i++) {
-		char byte = rule->pattern[i];
-
-		if (is_word_byte(byte)) {
-			expression[length++] = byte;
-		} else {
-			length += (size_t)sprintf(
-				expression + length, "\\x%02x", (unsigned)(unsigned char)byte);
-		}
-	}
-	expression[length] = '\0';
-	return expression;
-}
 
 /* Length of the class that begins with the `[` at `text`. */
 static size_t class_length(const char *text)

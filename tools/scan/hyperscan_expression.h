@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions as Hyperscan takes them: of a rule, and of a rule whose match is
- * to start at one given place.
+ * An expression whose match is to start at one given place.
  *
- * The second is not just `\A` in front. A search that begins at the place in
+ * That is not just `\A` in front. A search that begins at the place in
  * question takes it for the start of a file, where `\A`, `^` and a `\b` before
  * a letter hold. And it cannot simply begin one byte earlier, at `\A(?s:.)`,
  * since `^` must not follow anything. So there are three forms, one for each
@@ -13,8 +12,6 @@
 #ifndef PINION_TOOLS_SCAN_HYPERSCAN_EXPRESSION_H
 #define PINION_TOOLS_SCAN_HYPERSCAN_EXPRESSION_H
 
-#include "tools/scan/rules.h"
-
 enum hyperscan_context {
 	HYPERSCAN_CONTEXT_FILE = 0, /* nothing: the search begins at the place */
 	HYPERSCAN_CONTEXT_LINE,	    /* a newline */
@@ -22,8 +19,7 @@ enum hyperscan_context {
 	HYPERSCAN_CONTEXT_COUNT,
 };
 
-/* Each returns a malloc'ed string, NULL when there is no memory. */
-char *hyperscan_expression(const struct rule *rule);
+/* Returns a malloc'ed string, NULL when there is no memory. */
 char *hyperscan_expression_anchored(const char *expression, enum hyperscan_context context);
 
 #endif

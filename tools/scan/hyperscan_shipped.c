@@ -35,6 +35,16 @@ struct hyperscan_target hyperscan_target_here(void)
 	return here;
 }
 
+struct hyperscan_target hyperscan_target_least(void)
+{
+	struct hyperscan_target least = hyperscan_target_here();
+
+#if defined(__x86_64__)
+	least.cpu_features = 0;
+#endif
+	return least;
+}
+
 static bool is_same_library(const struct hyperscan_target *target)
 {
 	return hyperscan_shipped.version != NULL &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Databases and widths of the built-in rules that are part of the program, so
- * that a scan with those rules starts without compiling them (some 100 ms).
+ * that a scan with those rules starts without compiling them (some 100 ms), and
+ * finds starts of their matches without compiling that (up to 130 ms a rule).
  *
  * tools/scan/ship_rules.c compiles them while the program is built, and with
  * them the patterns of the test of the library, once for each kind of
@@ -33,6 +34,8 @@ struct hyperscan_target {
 };
 
 struct hyperscan_target hyperscan_target_here(void);
+/* What every processor of this kind runs: for databases of starts. */
+struct hyperscan_target hyperscan_target_least(void);
 
 /*
  * The database of exactly this list, for that target: the caller's, to be freed
@@ -79,8 +82,9 @@ struct hyperscan_shipped_list {
 
 /*
  * The first list are the built-in rules: all are bounded, so one database of
- * the mode for blocks is all that they need. The others are the sets of
- * selftest.h, each as blocks and as a stream.
+ * the mode for blocks is all that they need. The next are the sets of
+ * selftest.h, each as blocks and as a stream. The others have one expression
+ * each, that of the starts of a rule (hyperscan_starts.h), and one database.
  */
 struct hyperscan_shipped {
 	const char *version; /* NULL: nothing is shipped */

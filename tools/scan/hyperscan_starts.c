@@ -11,14 +11,14 @@
 
 #include "tools/scan/hyperscan_starts.h"
 
+#include "tools/scan/hyperscan_shipped.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	/* About as many bytes as states Hyperscan can track starts for. */
-	SOM_WIDTH_MAX = 128,
 	LEFT_CONTEXT = 1,
 	RIGHT_CONTEXT = 2,
 };
@@ -33,7 +33,7 @@ int hyperscan_starts_init(
 		.min_width = min_width,
 		.max_width = max_width,
 	};
-	starts->with_som.was_tried = max_width > SOM_WIDTH_MAX;
+	starts->with_som.was_tried = max_width > HYPERSCAN_SOM_WIDTH_MAX;
 	pthread_mutex_init(&starts->lock, NULL);
 	return expression == NULL ? -ENOMEM : 0;
 }
@@ -48,14 +48,28 @@ void hyperscan_starts_fini(struct hyperscan_starts *starts)
 	free(starts->expression);
 }
 
+static hs_database_t *find_shipped(const char *expression, unsigned flags)
+{
+	unsigned id = 0;
+	const struct hyperscan_list list = {&expression, &flags, &id, 1, HS_MODE_BLOCK};
+	struct hyperscan_target least = hyperscan_target_least();
+
+	return hyperscan_shipped_find(&list, &least);
+}
+
 static hs_database_t *compile(const char *expression, unsigned flags)
 {
-	hs_database_t *database = NULL;
+	hs_database_t *database;
 	hs_compile_error_t *error = NULL;
 
-	if (expression != NULL &&
-		hs_compile(expression, HYPERSCAN_FLAGS | flags, HS_MODE_BLOCK, NULL, &database,
-			&error) != HS_SUCCESS) {
+	if (expression == NULL) {
+		return NULL;
+	}
+	flags |= HYPERSCAN_FLAGS;
+	database = find_shipped(expression, flags);
+	if (database == NULL &&
+		hs_compile(expression, flags, HS_MODE_BLOCK, NULL, &database, &error) !=
+			HS_SUCCESS) {
 		hs_free_compile_error(error);
 		return NULL;
 	}

@@ -4,12 +4,13 @@
  * starts as well it is slow, and refuses many patterns ("too large"). So ends
  * come first, and the starts of those few ends from here.
  *
- * Two ways. Rules up to SOM_WIDTH_MAX wide are searched again around their
+ * Two ways. Rules up to 128 bytes wide are searched again around their
  * ends with HS_FLAG_SOM_LEFTMOST. For wider ones, and where that does not
  * compile, every place a match could start at is tried, leftmost first, with
  * the pattern anchored there: some 20 ns each, and as exact.
  *
- * Databases are compiled when a rule first needs them, which most never do.
+ * Databases are compiled when a rule first needs them, which most never do;
+ * those of the built-in rules are part of the program (hyperscan_shipped.h).
  */
 #ifndef PINION_TOOLS_SCAN_HYPERSCAN_STARTS_H
 #define PINION_TOOLS_SCAN_HYPERSCAN_STARTS_H
@@ -22,6 +23,11 @@
 
 /* As in grep ^ and $ mean every line, and everything is bytes. */
 #define HYPERSCAN_FLAGS HS_FLAG_MULTILINE
+
+enum {
+	/* About as many bytes as states Hyperscan can track starts for. */
+	HYPERSCAN_SOM_WIDTH_MAX = 128,
+};
 
 struct hyperscan_lazy {
 	hs_database_t *database; /* NULL: not yet, or it cannot be compiled */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs while the program is built: compiles the built-in rules, and the
- * patterns of selftest.h, for each kind of processor and prints them as the
- * table of hyperscan_shipped.h. Prints an empty one, and a line to stderr,
+ * patterns of selftest.h, for each kind of processor, and what finds the starts
+ * of matches for all of them, and prints these as the table of
+ * hyperscan_shipped.h. Prints an empty one, and a line to stderr,
  * where that cannot be done: a scan then compiles them each time it starts.
  */
 #if defined(HAVE_HYPERSCAN)
 
+#include "tools/scan/hyperscan_expression.h"
 #include "tools/scan/hyperscan_shipped.h"
 #include "tools/scan/hyperscan_starts.h"
 #include "tools/scan/matcher.h"
@@ -15,13 +17,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { RULES_MAX = 1024, TARGETS_MAX = 4, BYTES_A_LINE = 24, NAME_BYTES = 32 };
+enum { RULES_MAX = 1024, TARGETS_MAX = 4, BYTES_A_LINE = 24, NAME_BYTES = 32, FORMS_MAX = 2 };
 
 static const char *expressions[RULES_MAX];
 static unsigned flags[RULES_MAX];
 static unsigned ids[RULES_MAX];
 static struct hyperscan_widths widths[RULES_MAX];
+/* Expressions that find starts. */
+static char *start_expressions[RULES_MAX * FORMS_MAX];
+static unsigned start_flags[RULES_MAX * FORMS_MAX];
+static unsigned start_count;
 
 /* Of the processors that this library distinguishes. */
 static unsigned list_targets(unsigned long long out_features[TARGETS_MAX])
@@ -112,6 +119,56 @@ static bool print_database(const struct hyperscan_list *list, const char *name, 
 	return is_ok;
 }
 
+static bool is_compilable(const char *expression, unsigned all_flags)
+{
+	hs_database_t *database = NULL;
+	hs_compile_error_t *error = NULL;
+	bool is_ok = hs_compile(expression, all_flags, HS_MODE_BLOCK, NULL, &database, &error) ==
+		HS_SUCCESS;
+
+	hs_free_database(database);
+	hs_free_compile_error(error);
+	return is_ok;
+}
+
+static void add_start(char *expression, unsigned all_flags)
+{
+	start_expressions[start_count] = expression;
+	start_flags[start_count++] = all_flags;
+}
+
+/*
+ * As hyperscan_starts.c chooses them: a rule of one width needs none. Matches
+ * at the start of a file are tried as those at the start of a line.
+ */
+static bool fill_starts(uint32_t rule_count)
+{
+	static const enum hyperscan_context contexts[FORMS_MAX] = {
+		HYPERSCAN_CONTEXT_LINE, HYPERSCAN_CONTEXT_INSIDE};
+	const unsigned som = HYPERSCAN_FLAGS | HS_FLAG_SOM_LEFTMOST;
+
+	for (uint32_t i = 0; i < rule_count; i++) {
+		if (widths[i].min == widths[i].max) {
+			continue;
+		}
+		if (widths[i].max <= HYPERSCAN_SOM_WIDTH_MAX &&
+			is_compilable(expressions[i], som)) {
+			add_start(strdup(expressions[i]), som);
+			continue;
+		}
+		for (int form = 0; form < FORMS_MAX; form++) {
+			add_start(hyperscan_expression_anchored(expressions[i], contexts[form]),
+				HYPERSCAN_FLAGS);
+		}
+	}
+	for (unsigned i = 0; i < start_count; i++) {
+		if (start_expressions[i] == NULL) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* As a string of C; patterns are ASCII, perhaps with a carriage return. */
 static void print_string(const char *text)
 {
@@ -188,6 +245,13 @@ static bool fill_list(unsigned number, uint32_t rule_count, struct hyperscan_lis
 	return out_list->count > 0;
 }
 
+static void fill_start(unsigned number, struct hyperscan_list *out_list, char out_name[NAME_BYTES])
+{
+	*out_list = (struct hyperscan_list){(const char **)&start_expressions[number],
+		&start_flags[number], ids, 1, HS_MODE_BLOCK};
+	snprintf(out_name, NAME_BYTES, "starts_%u", number);
+}
+
 static bool print_all(
 	const unsigned long long *features, unsigned target_count, uint32_t rule_count)
 {
@@ -200,16 +264,26 @@ static bool print_all(
 			return false;
 		}
 	}
+	for (unsigned i = 0; i < start_count; i++) {
+		fill_start(i, &list, name);
+		if (!print_list(&list, name, features, 1)) {
+			return false;
+		}
+	}
 	print_rules(rule_count);
 	printf("static const struct hyperscan_shipped_list shipped_lists[] = {\n");
 	for (unsigned i = 0; i < count && fill_list(i, rule_count, &list, name); i++) {
 		print_row(name, &list, target_count);
 	}
+	for (unsigned i = 0; i < start_count; i++) {
+		fill_start(i, &list, name);
+		print_row(name, &list, 1);
+	}
 	printf("};\n\nconst struct hyperscan_shipped hyperscan_shipped = {\n\t.version = ");
 	print_string(hs_version());
 	printf(",\n\t.rules = shipped_rules,\n\t.rule_count = %" PRIu32
 	       ",\n\t.lists = shipped_lists,\n\t.list_count = %u,\n};\n",
-		rule_count, count);
+		rule_count, count + start_count);
 	return true;
 }
 
@@ -219,7 +293,8 @@ int main(void)
 	unsigned target_count = list_targets(features);
 	uint32_t count;
 	const struct rule_builtin *rules = rules_builtin(&count);
-	bool is_ok = target_count > 0 && count <= RULES_MAX && fill(rules, count);
+	bool is_ok =
+		target_count > 0 && count <= RULES_MAX && fill(rules, count) && fill_starts(count);
 
 	if (!is_ok || !print_all(features, target_count, count)) {
 		fprintf(stderr, "the built-in rules are compiled at each start\n");
