@@ -83,6 +83,21 @@ bool scanning_parse_window(struct scanning_options *options, const char *value)
 	return true;
 }
 
+bool scanning_parse_sort(struct scanning_options *options, const char *value)
+{
+	static const char *const words[] = {"none", "path", NULL};
+	int index = options_choice("sort", value, words);
+	struct pinion_scan_config *scan = &options->scan;
+
+	if (index == 1 && scan->walk_order != PINION_SCAN_WALK_BY_PATH) {
+		options->unsorted = scan->walk_order;
+		scan->walk_order = PINION_SCAN_WALK_BY_PATH;
+	} else if (index == 0 && scan->walk_order == PINION_SCAN_WALK_BY_PATH) {
+		scan->walk_order = options->unsorted;
+	}
+	return index >= 0;
+}
+
 bool scanning_parse_direct(struct scanning_options *options, const char *value)
 {
 	static const char *const words[] = {

@@ -30,6 +30,7 @@ struct scanning_options {
 	struct pinion_config runtime;
 	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;
+	uint32_t unsorted; /* scan.walk_order without --sort */
 	struct choosing choosing;
 	struct checkpointing_options checkpointing;
 };
@@ -48,6 +49,10 @@ struct scanning_options {
 	'L', "follow", NULL, "follow symbolic links below directories, out of them as well", \
 		"Default: -P. A directory that leads back to itself is named."
 #define SCANNING_SPEC_NO_FOLLOW 'P', "no-follow", NULL, "do not follow them", NULL
+#define SCANNING_SPEC_SORT \
+	0, "sort", "ORDER", "path: output in the order of paths; none (default)", \
+		"Of each PATH, byte by byte. Files are read many at once all the same; lines " \
+		"that wait for an earlier file are in memory, and beyond 16 MiB in TMPDIR."
 #define SCANNING_SPEC_FILE_TIMEOUT \
 	0, "file-timeout", "SECONDS", "give a file up after SECONDS without a byte; default: 60", \
 		"It fails by name, and the others are read. So does one whose holes take " \
@@ -70,6 +75,7 @@ bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
+bool scanning_parse_sort(struct scanning_options *options, const char *value);
 bool scanning_parse_list(struct scanning_options *options, const char *value);
 /* The file of limits, or one of limits.h by the name of its option. */
 bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value);

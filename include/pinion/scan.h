@@ -43,6 +43,11 @@ enum pinion_scan_walk_order {
 	 * thread lists them alone.
 	 */
 	PINION_SCAN_WALK_LISTED = 1,
+	/*
+	 * By path, byte by byte: PINION_WALK_BY_PATH of walk.h. The adding
+	 * thread lists alone; files are read many at once all the same.
+	 */
+	PINION_SCAN_WALK_BY_PATH = 2,
 };
 
 /* The outcome of a path. */
@@ -228,7 +233,13 @@ struct pinion_scan_config {
 	 */
 	const struct pinion_walk_filter *filter;
 	uint32_t follow_links; /* of trees, as in walk.h: 0 or 1. Default 0 */
-	uint32_t reserved;     /* 0 */
+	/*
+	 * A bound on `sequence` of paths in flight at once, for callers that
+	 * put reports in order: after this number of paths adding waits until
+	 * all of them are reported. Default 0: no bound. A few thousand cost no
+	 * time that can be measured.
+	 */
+	uint32_t paths_ahead_max;
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);

@@ -38,8 +38,8 @@ struct pin_anchor {
 
 /*
  * The directory to open `path` from, which has `bytes` bytes and is beneath the
- * root: the root, or the anchor, which may be opened for it. *out_start is the
- * place in the path of what is to be opened there.
+ * root: the root, or the anchor, which may be opened for it. *out_start is
+ * where in the path the part begins that is opened there.
  */
 int pin_anchor_reach(const struct pin_host *host, struct pin_anchor *anchor, int root_fd,
 	const char *path, size_t bytes, size_t *out_start);

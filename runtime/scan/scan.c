@@ -12,13 +12,10 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
-#include "runtime/scan/anchor.h"
-#include "runtime/scan/walk.h"
 #include "runtime/task/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pinion/walk.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,22 +57,25 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	scan->ops.report(scan->arg, file, outcome, error);
 }
 
+static void bound_span(struct pinion_scan *scan);
+
 /* A path that never gets a slot. */
-static void report_unread(struct pinion_scan *scan, struct pinion_scan_file *file,
+void pin_scan_report_unread(struct pinion_scan *scan, struct pinion_scan_file *file,
 	enum pinion_scan_outcome outcome, int error)
 {
+	bound_span(scan);
 	file->sequence = scan->next_sequence;
 	file->file.fd = -1;
 	scan->next_sequence++;
 	pin_scan_report(scan, &scan->totals, file, outcome, error);
 }
 
-static void report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
+void pin_scan_report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
 	enum pinion_scan_outcome outcome, int error)
 {
 	struct pinion_scan_file file = {.path = path, .path_bytes = path_bytes};
 
-	report_unread(scan, &file, outcome, error);
+	pin_scan_report_unread(scan, &file, outcome, error);
 }
 
 /* ---- slots ---- */
@@ -95,7 +95,7 @@ enum {
 	BATCH_FILES = 16,
 };
 
-static void release_root(struct pinion_scan *scan, struct pin_scan_root *root, uint32_t count)
+void pin_scan_release_root(struct pinion_scan *scan, struct pin_scan_root *root, uint32_t count)
 {
 	uint32_t before = pin_fetch_sub_acq_rel_u32(&root->users, count);
 
@@ -122,7 +122,7 @@ static void release_roots(struct pinion_scan *scan, const struct pin_slots *slot
 		PIN_DCHECK(slot->scan == scan && (size_t)(slot - scan->slots) < scan->slot_count);
 		PIN_DCHECK(slot->file.file.fd < 0);
 		if (own != root && count > 0) {
-			release_root(scan, root, count);
+			pin_scan_release_root(scan, root, count);
 			count = 0;
 		}
 		root = own;
@@ -130,7 +130,7 @@ static void release_roots(struct pinion_scan *scan, const struct pin_slots *slot
 		slot->root = NULL;
 	}
 	if (count > 0) {
-		release_root(scan, root, count);
+		pin_scan_release_root(scan, root, count);
 	}
 }
 
@@ -225,7 +225,7 @@ static void await_all_slots(struct pinion_scan *scan)
 }
 
 /* It would block a thread that others' files wait for. */
-static int refuse_worker(const struct pinion_scan *scan, const char *what)
+int pin_scan_refuse_worker(const struct pinion_scan *scan, const char *what)
 {
 	if (pin_worker_of_thread() == NULL) {
 		return 0;
@@ -254,7 +254,7 @@ static uint32_t choose_batch(const struct pinion_scan *scan)
 	return 1;
 }
 
-static void send_batch(struct pinion_scan *scan)
+void pin_scan_send_batch(struct pinion_scan *scan)
 {
 	struct pin_slots batch = scan->batch;
 
@@ -273,7 +273,7 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 	struct pin_slot *slot;
 
 	if (scan->stock.count == 0) {
-		send_batch(scan); /* else their slots might be waited for */
+		pin_scan_send_batch(scan); /* else their slots might be waited for */
 		take_stock(scan, acquire_stock(scan));
 		scan->batch_max = choose_batch(scan);
 	}
@@ -284,6 +284,24 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 	PIN_DCHECK((scan->stock.count == 0) == (slot->next == NULL));
 	PIN_DCHECK(slot->scan == scan && slot->root == NULL);
 	return slot;
+}
+
+/* Until all that was added is reported; no slot is in other hands then. */
+void pin_scan_await_reports(struct pinion_scan *scan)
+{
+	pin_scan_send_batch(scan);
+	await_all_slots(scan);
+	take_stock(scan, scan->slot_count);
+}
+
+static void bound_span(struct pinion_scan *scan)
+{
+	uint64_t max = scan->config.paths_ahead_max;
+
+	if (max != 0 && scan->next_sequence - scan->span_start >= max) {
+		pin_scan_await_reports(scan);
+		scan->span_start = scan->next_sequence;
+	}
 }
 
 static void put_unused(struct pinion_scan *scan, struct pin_slot *slot)
@@ -324,15 +342,16 @@ static struct pin_slot *prepare(
 	struct pin_slot *slot;
 
 	*out_rc = 0;
+	bound_span(scan);
 	if (pin_scan_is_cancelled(scan)) {
-		report_path(scan, path, path_bytes, PINION_SCAN_CANCELLED, -ECANCELED);
+		pin_scan_report_path(scan, path, path_bytes, PINION_SCAN_CANCELLED, -ECANCELED);
 		*out_rc = -ECANCELED;
 		return NULL;
 	}
 	slot = take_slot(scan);
 	if (!set_path(scan, slot, path, path_bytes)) {
 		put_unused(scan, slot);
-		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
+		pin_scan_report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
 		*out_rc = -ENOMEM;
 		return NULL;
 	}
@@ -351,12 +370,12 @@ static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_s
 	scan->next_sequence++;
 	pin_slots_push(&scan->batch, slot);
 	if (scan->batch.count >= scan->batch_max) {
-		send_batch(scan);
+		pin_scan_send_batch(scan);
 	}
 }
 
 /* `root`: the path was found below it. NULL: it was given by the user. */
-static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
+int pin_scan_add(struct pinion_scan *scan, const char *path, size_t path_bytes,
 	struct pin_scan_root *root, bool is_examined)
 {
 	int rc;
@@ -376,13 +395,13 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
 
 int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 {
-	int rc = refuse_worker(scan, "added to");
+	int rc = pin_scan_refuse_worker(scan, "added to");
 
 	if (rc != 0) {
 		return rc;
 	}
-	rc = add(scan, path, strlen(path), NULL, false);
-	send_batch(scan);
+	rc = pin_scan_add(scan, path, strlen(path), NULL, false);
+	pin_scan_send_batch(scan);
 	return rc;
 }
 
@@ -391,7 +410,7 @@ int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
  */
 int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, const char *path)
 {
-	int rc = refuse_worker(scan, "added to");
+	int rc = pin_scan_refuse_worker(scan, "added to");
 	struct pin_slot *slot;
 	int error;
 
@@ -400,7 +419,7 @@ int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, con
 	}
 	error = pin_beneath_check(path);
 	if (error != 0 && !pin_scan_is_cancelled(scan)) {
-		report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
+		pin_scan_report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
 		return 0;
 	}
 	slot = prepare(scan, path, strlen(path), &rc);
@@ -411,183 +430,13 @@ int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, con
 		.options = {.directory_fd = directory_fd, .resolve = PIN_BENEATH_RESOLVE},
 	};
 	launch(scan, slot, &slot->own_root, false);
-	send_batch(scan);
+	pin_scan_send_batch(scan);
 	return 0;
-}
-
-struct tree {
-	struct pinion_scan *scan;
-	struct pin_scan_root *root; /* NULL: no file below it was found yet */
-	size_t root_bytes;
-	struct pin_anchor anchor;
-	struct pin_scan_root *deep; /* the anchor, for files; NULL: none */
-	uint64_t deep_moves;	    /* of the anchor then */
-};
-
-/*
- * Waits until one more root may be open. Roots are closed by the last of their
- * files, so with all slots here none is open.
- */
-static void await_root(struct pinion_scan *scan)
-{
-	if (pin_load_acquire_u32(&scan->root_count) < scan->roots_max) { /* [ROOT-1] */
-		return;
-	}
-	PIN_DCHECK(scan->roots_max > 0);
-	send_batch(scan);
-	await_all_slots(scan);
-	take_stock(scan, scan->slot_count);
-	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
-}
-
-/* Files are opened below it by the part of their path from `names_start` on. */
-static int create_root(
-	struct tree *tree, int directory_fd, size_t names_start, struct pin_scan_root **out_root)
-{
-	const struct pin_host *host = tree->scan->host;
-	struct pin_scan_root *root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
-
-	if (root == NULL) {
-		return -ENOMEM;
-	}
-	root->options.directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
-	if (root->options.directory_fd < 0) {
-		int error = -errno;
-
-		pin_heap_release(host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
-		return error;
-	}
-	root->options.resolve = PIN_BENEATH_RESOLVE;
-	root->names_start = names_start;
-	pin_store_relaxed_u32(&root->users, 1);
-	pin_fetch_add_acq_rel_u32(&tree->scan->root_count, 1);
-	*out_root = root;
-	return 0;
-}
-
-/* Keeps the root open for the first file found below it. */
-static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
-{
-	if (entry->root_fd < 0 || tree->root != NULL) {
-		return 0;
-	}
-	/* Below the root there is a name, and it ends where the path does. */
-	PIN_DCHECK(entry->beneath > entry->path && *entry->beneath != '\0');
-	PIN_DCHECK(entry->beneath < entry->path + entry->path_bytes);
-	await_root(tree->scan);
-	return create_root(
-		tree, entry->root_fd, (size_t)(entry->beneath - entry->path), &tree->root);
-}
-
-static void drop_deep(struct tree *tree)
-{
-	if (tree->deep != NULL) {
-		release_root(tree->scan, tree->deep, 1);
-		tree->deep = NULL;
-	}
-}
-
-/*
- * What the entry is opened beneath: a deep one, the anchor (anchor.h). It may
- * be the root as well, where the roots that may be open are used up.
- */
-static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_walk_entry *entry)
-{
-	struct pinion_scan *scan = tree->scan;
-	size_t names_start;
-	size_t start;
-	int fd;
-
-	/* NULL: the entry is the root itself, or links are followed. */
-	if (tree->root == NULL || scan->walk_means.has_no_anchors) {
-		return tree->root;
-	}
-	names_start = tree->root->names_start;
-	fd = pin_anchor_reach(scan->host, &tree->anchor, entry->root_fd, entry->beneath,
-		entry->path_bytes - names_start, &start);
-	if (start == 0) {
-		return tree->root;
-	}
-	if (tree->deep != NULL && tree->deep_moves == tree->anchor.moves) {
-		return tree->deep;
-	}
-	drop_deep(tree);
-	if (pin_load_acquire_u32(&scan->root_count) >= scan->roots_max || /* [ROOT-1] */
-		create_root(tree, fd, names_start + start, &tree->deep) != 0) {
-		return tree->root;
-	}
-	tree->deep_moves = tree->anchor.moves;
-	return tree->deep;
-}
-
-/*
- * The walk's entries on the adding thread: files get a slot, which may wait;
- * all else is reported at once.
- */
-static int visit(void *arg, const struct pinion_walk_entry *entry)
-{
-	struct tree *tree = arg;
-	struct pinion_scan *scan = tree->scan;
-	struct pinion_scan_file file = {.path = entry->path, .path_bytes = entry->path_bytes};
-	int rc;
-
-	PIN_DCHECK(entry->error <= 0 && entry->path[entry->path_bytes] == '\0');
-	switch (entry->kind) {
-	case PINION_WALK_FILE:
-		rc = keep_root(tree, entry);
-		if (rc != 0) {
-			report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, rc);
-			break;
-		}
-		return add(scan, entry->path, entry->path_bytes, choose_root(tree, entry), true);
-	case PINION_WALK_SYMLINK:
-		report_path(scan, entry->path, entry->path_bytes,
-			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
-		break;
-	case PINION_WALK_SPECIAL:
-		if (entry->path_bytes == tree->root_bytes) {
-			/* Named, so it may be a device that is read. */
-			return add(scan, entry->path, entry->path_bytes, NULL, false);
-		}
-		file.mode = entry->mode;
-		report_unread(scan, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
-		break;
-	case PINION_WALK_ERROR:
-		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
-		break;
-	case PINION_WALK_IGNORED:
-		file.reason = entry->reason;
-		report_unread(scan, &file, PINION_SCAN_IGNORED, 0);
-		break;
-	}
-	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
-}
-
-int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
-{
-	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
-	struct pinion_walk_config config;
-	int rc = refuse_worker(scan, "added to");
-
-	if (rc != 0) {
-		return rc;
-	}
-	pinion_walk_config_init(&config);
-	config.skip_ignored = scan->config.skip_ignored;
-	config.follow_links = scan->config.follow_links;
-	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
-	send_batch(scan);
-	drop_deep(&tree);
-	pin_anchor_fini(scan->host, &tree.anchor);
-	if (tree.root != NULL) {
-		release_root(scan, tree.root, 1);
-	}
-	return rc;
 }
 
 void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)
 {
-	report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
+	pin_scan_report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
 }
 
 /* ---- end ---- */
@@ -610,7 +459,7 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_stats *out_s
 {
 	struct pinion_scan_stats sum = scan->totals;
 	uint64_t slot_count = scan->slot_count;
-	int rc = refuse_worker(scan, "waited for or destroyed");
+	int rc = pin_scan_refuse_worker(scan, "waited for or destroyed");
 
 	if (rc != 0) {
 		return rc;

@@ -88,6 +88,7 @@ struct pinion_scan {
 	/* The adding thread's */
 	struct pinion_scan_stats totals;
 	uint64_t next_sequence;
+	uint64_t span_start;	/* paths before it are reported: paths_ahead_max */
 	struct pin_slots stock; /* acquired from the budget and not yet used */
 	struct pin_slots batch; /* filled and not yet started */
 	uint32_t batch_max;	/* files of a batch */
@@ -150,6 +151,30 @@ void pin_slots_start(const struct pin_slots *batch);
 /* Counts and reports one path; on the thread that owns `totals`. */
 void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
+
+/* ---- for scan_tree.c, on the adding thread ---- */
+
+/* A path that never gets a slot. */
+void pin_scan_report_unread(struct pinion_scan *scan, struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error);
+void pin_scan_report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
+	enum pinion_scan_outcome outcome, int error);
+
+/* `root`: the path was found below it. NULL: it was given by the user. */
+int pin_scan_add(struct pinion_scan *scan, const char *path, size_t path_bytes,
+	struct pin_scan_root *root, bool is_examined);
+
+/* Starts the files that were added since the last one. */
+void pin_scan_send_batch(struct pinion_scan *scan);
+
+/* Until all that was added is reported; no slot is in other hands then. */
+void pin_scan_await_reports(struct pinion_scan *scan);
+
+/* Gives up as many uses of it. */
+void pin_scan_release_root(struct pinion_scan *scan, struct pin_scan_root *root, uint32_t count);
+
+/* -EDEADLK on a worker, where a wait would be for itself; else 0. */
+int pin_scan_refuse_worker(const struct pinion_scan *scan, const char *what);
 
 /* Puts reported slots back; the last touch of them. */
 void pin_scan_put_slots(struct pinion_scan *scan, const struct pin_slots *slots);

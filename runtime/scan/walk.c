@@ -15,6 +15,7 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/long_path.h"
 #include "runtime/scan/walk_list.h"
+#include "runtime/scan/walk_sorted.h"
 #include "runtime/scan/walk_tasks.h"
 #include "runtime/worker/worker.h"
 
@@ -154,6 +155,16 @@ static int walk_alone(struct pin_walk *walk, struct pin_directory *root)
 	return rc;
 }
 
+static int walk_by(
+	struct pin_walk *walk, const struct pin_walk_means *means, struct pin_directory *root)
+{
+	if (walk->is_sorted) {
+		return pin_walk_sorted(walk, root, means->waiting_bytes_max);
+	}
+	return means->runtime == NULL ? walk_alone(walk, root)
+				      : pin_walk_by_tasks(walk, means, root);
+}
+
 static int walk_root(struct pin_walk *walk, const struct pin_walk_means *means, const char *root)
 {
 	struct pin_walk_path path = {.bytes = NULL};
@@ -171,8 +182,7 @@ static int walk_root(struct pin_walk *walk, const struct pin_walk_means *means, 
 	}
 	pin_walk_path_free(walk, &path);
 	if (rc == 0 && directory != NULL) {
-		rc = means->runtime == NULL ? walk_alone(walk, directory)
-					    : pin_walk_by_tasks(walk, means, directory);
+		rc = walk_by(walk, means, directory);
 	}
 	if (walk->root_fd >= 0) {
 		close(walk->root_fd);
@@ -203,7 +213,9 @@ static int accept_config(struct pinion_walk_config *out, const struct pinion_wal
 		return -EINVAL;
 	}
 	rc = pin_sized_take(out, sizeof(*out), config, config->size);
-	return rc == 0 && (out->skip_ignored > 1 || out->follow_links > 1 || out->reserved != 0)
+	return rc == 0 &&
+			(out->skip_ignored > 1 || out->follow_links > 1 ||
+				out->order > PINION_WALK_BY_PATH)
 		? -EINVAL
 		: rc;
 }
@@ -219,6 +231,7 @@ int pin_walk(const struct pin_walk_means *means, const char *root,
 		.root_fd = -1,
 		.has_ignores = config->skip_ignored != 0,
 		.follows = config->follow_links != 0,
+		.is_sorted = config->order == PINION_WALK_BY_PATH,
 		.has_no_anchors = means->has_no_anchors,
 		.filter = means->filter,
 	};

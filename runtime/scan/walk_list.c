@@ -201,6 +201,39 @@ static int check_left_out(
 	return rc;
 }
 
+int pin_walker_look(struct pin_walker *walker, struct pin_walk_found *found, mode_t mode,
+	bool *out_is_directory)
+{
+	struct pin_walk_sight *sight = &found->sight;
+	uint32_t reason;
+	int rc;
+
+	*out_is_directory = false;
+	/* Visited as an error when the directory was entered. */
+	if (walker->walk->has_ignores &&
+		pin_ignore_has_failed(&walker->listing->errors, found->name)) {
+		return 0;
+	}
+	*sight = (struct pin_walk_sight){.kind = kind_of(mode), .mode = mode & S_IFMT};
+	if (walker->walk->follows && S_ISLNK(mode)) {
+		follow(walker, found);
+	}
+	rc = check_left_out(walker, found, &reason);
+	if (rc == 0 && reason != PIN_WALK_KEPT) {
+		sight->kind = PINION_WALK_IGNORED;
+		sight->reason = reason;
+	} else if (rc == 0 && S_ISDIR(sight->mode)) {
+		*out_is_directory = true;
+		return 0;
+	} else if (rc == 0 && sight->kind == PINION_WALK_SYMLINK && !walker->walk->follows) {
+		rc = check_loop(walker, found);
+	}
+	if (sight->kind == PINION_WALK_FILE || sight->kind == PINION_WALK_SYMLINK) {
+		sight->mode = 0;
+	}
+	return rc == 0 ? pin_walker_visit(walker, found) : rc;
+}
+
 /*
  * One entry of a directory: subdirectories are put aside for later, all else is
  * visited now.
@@ -208,8 +241,7 @@ static int check_left_out(
 static int list_one(struct pin_walker *walker, const struct list_entry *entry)
 {
 	struct pin_walk_found found = {.name = entry->name, .name_bytes = strlen(entry->name)};
-	struct pin_walk_sight *sight = &found.sight;
-	uint32_t reason;
+	bool is_directory;
 	mode_t mode;
 	int error = examine(walker->listing->fd, entry, &mode);
 	int rc;
@@ -217,29 +249,11 @@ static int list_one(struct pin_walker *walker, const struct list_entry *entry)
 	if (error != 0) {
 		return pin_walker_visit_error(walker, entry->name, error);
 	}
-	/* Visited as an error when the directory was entered. */
-	if (walker->walk->has_ignores &&
-		pin_ignore_has_failed(&walker->listing->errors, entry->name)) {
-		return 0;
-	}
-	*sight = (struct pin_walk_sight){.kind = kind_of(mode), .mode = mode & S_IFMT};
-	if (walker->walk->follows && S_ISLNK(mode)) {
-		follow(walker, &found);
-	}
-	rc = check_left_out(walker, &found, &reason);
-	if (rc == 0 && reason != PIN_WALK_KEPT) {
-		sight->kind = PINION_WALK_IGNORED;
-		sight->reason = reason;
-	} else if (rc == 0 && S_ISDIR(sight->mode)) {
+	rc = pin_walker_look(walker, &found, mode, &is_directory);
+	if (rc == 0 && is_directory) {
 		keep_name(walker->listing, &found);
-		return 0;
-	} else if (rc == 0 && sight->kind == PINION_WALK_SYMLINK && !walker->walk->follows) {
-		rc = check_loop(walker, &found);
 	}
-	if (sight->kind == PINION_WALK_FILE || sight->kind == PINION_WALK_SYMLINK) {
-		sight->mode = 0;
-	}
-	return rc == 0 ? pin_walker_visit(walker, &found) : rc;
+	return rc;
 }
 
 static bool is_dot(const char *name)
@@ -253,8 +267,8 @@ static enum pin_listing_state end(struct pin_walker *walker, int rc)
 	return rc == 0 ? PIN_LISTING_DONE : PIN_LISTING_ENDED;
 }
 
-/* Reads the next part in place of the last. */
-static enum pin_listing_state read_part(struct pin_walker *walker)
+/* In place of the last part. */
+enum pin_listing_state pin_walker_read(struct pin_walker *walker)
 {
 	struct pin_listing *listing = walker->listing;
 	long bytes;
@@ -279,7 +293,7 @@ enum pin_listing_state pin_walker_list(struct pin_walker *walker)
 	struct pin_listing *listing = walker->listing;
 
 	if (listing->position == listing->end) {
-		enum pin_listing_state state = read_part(walker);
+		enum pin_listing_state state = pin_walker_read(walker);
 
 		if (state != PIN_LISTING_READ) {
 			return state;
@@ -306,69 +320,30 @@ enum pin_listing_state pin_walker_list(struct pin_walker *walker)
 	return PIN_LISTING_READ;
 }
 
-/* ---- ignore files ---- */
-
-/* Visits those of the directory that failed. */
-static int visit_ignore_errors(struct pin_walker *walker)
+bool pin_walker_next(struct pin_walker *walker, struct pin_walk_name *out_name)
 {
-	const struct pin_ignore_errors *errors = &walker->listing->errors;
-	int rc = 0;
+	struct pin_listing *listing = walker->listing;
 
-	for (size_t i = 0; rc == 0 && i < PIN_IGNORE_FILES; i++) {
-		if (errors->of[i] != 0) {
-			rc = pin_walker_visit_error(walker, pin_ignore_names[i], errors->of[i]);
+	while (listing->position < listing->end) {
+		const struct list_entry *entry =
+			(const void *)((const char *)listing->list + listing->position);
+		struct pin_walk_found found = {.name = entry->name};
+
+		PIN_CHECK(entry->record_bytes > 0);
+		listing->position += entry->record_bytes;
+		if (is_dot(entry->name)) {
+			continue;
 		}
-	}
-	return rc;
-}
-
-/* The directory's absolute path as far as it is known, with a slash. */
-static int set_match(struct pin_walker *walker)
-{
-	const struct pin_walk *walk = walker->walk;
-	const struct pin_walk_path *path = &walker->path;
-	int rc =
-		pin_walk_path_set(walk, &walker->match, walk->ignore.root, walk->ignore.root_bytes);
-
-	if (rc == 0 && path->length > walk->names_start) {
-		size_t bytes = path->length - walk->names_start;
-		struct pin_walk_path *match = &walker->match;
-
-		rc = pin_walk_path_reserve(walk, match, match->length + bytes + 1);
-		if (rc == 0) {
-			memcpy(match->bytes + match->length, path->bytes + walk->names_start,
-				bytes);
-			match->length += bytes;
-			match->bytes[match->length++] = '/';
-			match->bytes[match->length] = '\0';
+		*out_name = (struct pin_walk_name){.text = entry->name};
+		out_name->error = examine(listing->fd, entry, &out_name->mode);
+		found.sight.mode = out_name->mode;
+		if (walker->walk->follows && S_ISLNK(out_name->mode)) {
+			follow(walker, &found);
 		}
+		out_name->is_directory = S_ISDIR(found.sight.mode);
+		return true;
 	}
-	return rc;
-}
-
-static int read_ignore_files(struct pin_walker *walker)
-{
-	struct pin_directory *directory = walker->listing->directory;
-	const struct pin_walk *walk = walker->walk;
-	struct pin_ignore_level *level;
-	int rc = set_match(walker);
-
-	PIN_DCHECK(!directory->owns_ignore);
-	if (directory->depth == 0) {
-		directory->ignore = walk->ignore.above;
-	}
-	if (rc == 0) {
-		rc = pin_ignore_read(walk->host, directory->ignore, walker->listing->fd,
-			walker->match.length, &level, &walker->listing->errors);
-	}
-	if (rc != 0) {
-		return rc;
-	}
-	if (level != NULL) {
-		directory->ignore = level;
-		directory->owns_ignore = true;
-	}
-	return visit_ignore_errors(walker);
+	return false;
 }
 
 /* ---- directories ---- */
@@ -526,7 +501,7 @@ enum pin_listing_state pin_walker_open(struct pin_walker *walker, struct pin_dir
 	if (is_elsewhere(walk, directory)) {
 		return leave_out(walker);
 	}
-	walker->rc = walk->has_ignores ? read_ignore_files(walker) : 0;
+	walker->rc = walk->has_ignores ? pin_walker_read_ignores(walker) : 0;
 	return walker->rc == 0 ? PIN_LISTING_READ : PIN_LISTING_ENDED;
 }
 
@@ -538,7 +513,33 @@ int pin_walker_resume(struct pin_walker *walker, struct pin_listing *listing)
 	PIN_CHECK(walker->listing == NULL && listing->fd >= 0);
 	walker->listing = listing;
 	walker->directory = listing->directory;
-	return rc == 0 && walk->has_ignores ? set_match(walker) : rc;
+	return rc == 0 && walk->has_ignores ? pin_walker_set_match(walker) : rc;
+}
+
+void pin_walker_leave(struct pin_walker *walker)
+{
+	if (walker->listing->fd >= 0) {
+		close_directory(walker->walk, walker->listing->fd);
+	}
+	PIN_CHECK(walker->spare == NULL);
+	walker->spare = walker->listing;
+	walker->listing = NULL;
+}
+
+int pin_walker_return(struct pin_walker *walker, struct pin_directory *directory, bool opens)
+{
+	const struct pin_walk *walk = walker->walk;
+	int rc = pin_walk_path_of(walk, &walker->path, directory);
+	int fd = -1;
+
+	PIN_CHECK(walker->listing == NULL && walker->spare != NULL);
+	if (rc == 0 && opens) {
+		fd = directory->depth == 0 ? walk->root_fd : open_directory(walker, directory);
+		rc = fd < 0 ? fd : lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
+	}
+	walker->directory = directory;
+	walker->listing = listing_create(walker, directory, fd);
+	return rc == 0 && walk->has_ignores ? pin_walker_set_match(walker) : rc;
 }
 
 struct pin_names *pin_walker_take_names(struct pin_walker *walker)

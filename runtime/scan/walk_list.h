@@ -145,6 +145,46 @@ struct pin_walk_found {
 	struct pin_walk_sight sight;
 };
 
+/*
+ * Visits an entry of a mode that is known; or, of a directory that is to be
+ * entered, sets *out_is_directory. -ENOMEM, or the visitor's.
+ */
+int pin_walker_look(struct pin_walker *walker, struct pin_walk_found *found, mode_t mode,
+	bool *out_is_directory);
+
+/* ---- ignore files: walk_ignore.c ---- */
+
+/* The directory's absolute path as far as it is known, and a slash; -ENOMEM. */
+int pin_walker_set_match(struct pin_walker *walker);
+
+/* Reads those of the open directory; -ENOMEM, or the visitor's. */
+int pin_walker_read_ignores(struct pin_walker *walker);
+
+/* ---- for walk_sorted.c, which looks at entries in an order of its own ---- */
+
+/* An entry of the part that was read; the text is there until the next part. */
+struct pin_walk_name {
+	const char *text;
+	mode_t mode;	   /* 0: `error` says why it is not known */
+	int error;	   /* negative errno */
+	bool is_directory; /* or a link to it, where links are followed */
+};
+
+/* Reads the next part of the list: READ. DONE: there is none. */
+enum pin_listing_state pin_walker_read(struct pin_walker *walker);
+
+/* The next entry of that part. False: there is none. */
+bool pin_walker_next(struct pin_walker *walker, struct pin_walk_name *out_name);
+
+/* Closes the listing; its directory is still the caller's. */
+void pin_walker_leave(struct pin_walker *walker);
+
+/*
+ * Is about the directory again, `opens`: at the start of its list. Negative
+ * errno: it cannot be opened, or there is no memory; the listing is there.
+ */
+int pin_walker_return(struct pin_walker *walker, struct pin_directory *directory, bool opens);
+
 /* Visits it, or puts it into the block, where there is room. */
 int pin_walker_visit(struct pin_walker *walker, const struct pin_walk_found *found);
 

@@ -23,7 +23,7 @@
  * any time. Visitors get the descriptor and that part, to do the same.
  *
  * Several threads may list, a directory each: walk_tasks.h. Then the stack is
- * under a lock.
+ * under a lock. A walk in the order of paths: walk_sorted.h.
  *
  * Invariants: (1) a node has one user for each node below it, one while names
  * wait with it, one while it is listed, one for each block (walk_list.h) with
@@ -85,6 +85,7 @@ struct pin_walk {
 	size_t names_start; /* in a path, of the part below the root */
 	bool has_ignores;
 	bool follows; /* links; then paths are opened as they are */
+	bool is_sorted;
 	bool has_no_anchors;
 	struct pin_ignore ignore;
 	struct pin_walk_filter *filter; /* NULL: nothing is left out by it */
@@ -136,7 +137,10 @@ struct pin_walk_means {
 	struct pinion_runtime *runtime;
 	uint32_t open_max;   /* directories open at once by these; 0: a few */
 	bool has_no_anchors; /* too few descriptors are left (anchor.h) */
-	/* Of names that wait, before directories are put aside; 0: some MiB. */
+	/*
+	 * Of names that wait, before directories are put aside; 0: some MiB. Of
+	 * a sorted walk: walk_sorted.h.
+	 */
 	size_t waiting_bytes_max;
 	uint32_t block_bytes; /* 0: PIN_WALK_BLOCK_BYTES */
 };

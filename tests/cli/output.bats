@@ -473,6 +473,38 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	END
 }
 
+@test "--sort path: the order of paths, the same bytes at any number of workers" {
+	local path format workers
+	for path in t/a-b t/a/c t/a/d/e t/ab t/a.b t/z/1 t/B; do
+		mkdir -p "${path%/*}"
+		printf '%s\nneedle 1\n needle 2\n' "$path" >"$path"
+	done
+	# The first is the slowest.
+	head -c 9000000 /dev/zero >t/a-b
+	printf 'needle\nneedle\n' >>t/a-b
+	scan --sort=path -b -F -e needle t
+	expect 1
+	cut -d: -f1 out | uniq >got
+	printf '%s\n' t/B t/a-b t/a.b t/a/c t/a/d/e t/ab t/z/1 | cmp - got
+	sed -n 's/^t\/a-b:\([0-9]*\)-.*/\1/p' out | sort -nc
+	for format in text json sarif; do
+		rm -f first
+		for workers in 1 4; do
+			scan --sort=path --format=$format --workers=$workers -F -e needle t
+			expect 1
+			grep -v TimeUtc out >got
+			[ -e first ] || cp got first
+			cmp first got
+		done
+	done
+	scan --sort=path -l -F -e needle t/z t/a
+	printf '%s\n' t/z/1 t/a/c t/a/d/e | cmp - out
+	pinion sum -r --sort=path t
+	sed 's/.*  //' out | LC_ALL=C sort -c
+	scan --sort=name -F -e needle t
+	expect 2
+}
+
 @test "documents are whole when a signal ends the scan" {
 	needs jq
 	printf 'needle' >file

@@ -31,6 +31,17 @@ int scan_job_add_workers(struct scan_job *job)
 	return error;
 }
 
+int scan_job_sort(struct scan_job *job, struct pinion_scan_config *config)
+{
+	int error = sorted_output_init(&job->sorted, 0, reporter_write_sorted, &job->reporter);
+
+	if (error == 0) {
+		job->reporter.sorted = &job->sorted;
+		config->paths_ahead_max = SORTED_PATHS_MAX;
+	}
+	return error;
+}
+
 struct scan_worker *scan_job_add_worker(struct scan_job *job)
 {
 	struct scan_worker *worker = calloc(1, sizeof(*worker));
@@ -65,6 +76,7 @@ void scan_job_fini(struct scan_job *job)
 		worker_fini(worker);
 		free(worker);
 	}
+	sorted_output_fini(&job->sorted);
 	pthread_mutex_destroy(&job->lock);
 	pthread_mutex_destroy(&job->test.lock);
 }
@@ -136,7 +148,8 @@ static void write_lines(struct show *show)
 		worker->reporter.path.failed = false;
 	} else if (lines->length > 0 &&
 		(!scan_job_is_sound(show->job) ||
-			!reporter_write(&show->job->reporter, &worker->reporter))) {
+			!reporter_write(
+				&show->job->reporter, &worker->reporter, show->file->sequence))) {
 		/* Its findings cannot be trusted, or are not read. */
 		pinion_scan_cancel(show->job->scan);
 	}
@@ -384,6 +397,9 @@ static void on_report(
 			report_line("a pattern to search for follows -e, a plain word -F -e");
 		}
 		worker->has_trouble = true;
+	}
+	if (job->reporter.sorted != NULL && !sorted_output_end(&job->sorted, file->sequence)) {
+		pinion_scan_cancel(job->scan);
 	}
 }
 

@@ -60,6 +60,7 @@ struct scan_job {
 	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
 	struct pinion_scan_stats totals;
 	struct archive_counts archives; /* at the end */
+	struct sorted_output sorted; /* with --sort */
 	/* One more than workers: the last is the adding thread's. */
 	struct scan_worker *workers;
 	uint32_t worker_count;
@@ -73,6 +74,12 @@ void scan_job_init(struct scan_job *job, const struct scan_options *options);
 
 /* The workers' states. Returns 0 or -ENOMEM. */
 int scan_job_add_workers(struct scan_job *job);
+
+/*
+ * Has the output sorted by `sequence`, of which as many are in flight at once
+ * as `config` says then. Returns 0 or -ENOMEM.
+ */
+int scan_job_sort(struct scan_job *job, struct pinion_scan_config *config);
 
 /*
  * A state for a thread that is no worker of the runtime; it is the job's, which

@@ -159,18 +159,29 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 }
 
 /* What a document has at its end. */
-static void keep_notes(struct reporter *reporter, struct reporter_worker *worker)
+static void add_note(struct reporter *reporter, const struct sorted_text *text)
 {
-	if (!reporter->options->format->is_document || worker->lines.length == 0) {
-		return;
-	}
 	pthread_mutex_lock(&reporter->lock);
-	if (reporter->notes.length + worker->lines.length > NOTES_BYTES_MAX) {
+	if (reporter->notes.length + text->length > NOTES_BYTES_MAX) {
 		reporter->lost_notes++;
 	} else {
-		output_text_append(&reporter->notes, worker->lines.bytes, worker->lines.length);
+		output_text_append(&reporter->notes, text->bytes, text->length);
 	}
 	pthread_mutex_unlock(&reporter->lock);
+}
+
+static void keep_notes(struct reporter *reporter, struct reporter_worker *worker, uint64_t sequence)
+{
+	struct sorted_text text = {worker->lines.bytes, worker->lines.length, true};
+
+	if (!reporter->options->format->is_document || text.length == 0) {
+		return;
+	}
+	if (reporter->sorted != NULL) {
+		(void)sorted_output_put(reporter->sorted, sequence, &text);
+	} else {
+		add_note(reporter, &text);
+	}
 	worker->lines.length = 0;
 }
 
@@ -186,7 +197,7 @@ void reporter_gaps(struct reporter *reporter, struct reporter_worker *worker,
 			format->gap(&out, &gaps[i]);
 		}
 	}
-	keep_notes(reporter, worker);
+	keep_notes(reporter, worker, file->sequence);
 }
 
 void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
@@ -203,7 +214,7 @@ void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
 	if (format->limit != NULL) {
 		format->limit(&out, id, limit);
 	}
-	keep_notes(reporter, worker);
+	keep_notes(reporter, worker, file->sequence);
 }
 
 void reporter_file_end(struct reporter *reporter, struct reporter_worker *worker,
@@ -235,16 +246,11 @@ static bool write_begin(struct reporter *reporter)
 	return is_written;
 }
 
-bool reporter_write(struct reporter *reporter, struct reporter_worker *worker)
+static bool write_text(struct reporter *reporter, const char *bytes, size_t length)
 {
 	const struct report_format *format = reporter->options->format;
-	const char *bytes = worker->lines.bytes;
-	size_t length = worker->lines.length;
 	bool is_written;
 
-	if (length == 0) {
-		return true;
-	}
 	if (format->begin == NULL) {
 		return reporter->options->style.has_colors ? output_write_escaped(bytes, length)
 							   : output_write(bytes, length);
@@ -260,6 +266,26 @@ bool reporter_write(struct reporter *reporter, struct reporter_worker *worker)
 	is_written = is_written && output_write(bytes, length);
 	pthread_mutex_unlock(&reporter->lock);
 	return is_written;
+}
+
+bool reporter_write_sorted(void *arg, const struct sorted_text *text)
+{
+	if (text->is_note) {
+		add_note(arg, text);
+		return true;
+	}
+	return write_text(arg, text->bytes, text->length);
+}
+
+bool reporter_write(struct reporter *reporter, struct reporter_worker *worker, uint64_t sequence)
+{
+	struct sorted_text text = {worker->lines.bytes, worker->lines.length, false};
+
+	if (text.length == 0) {
+		return true;
+	}
+	return reporter->sorted != NULL ? sorted_output_put(reporter->sorted, sequence, &text)
+					: write_text(reporter, text.bytes, text.length);
 }
 
 bool reporter_end(struct reporter *reporter, bool has_trouble)
@@ -282,5 +308,5 @@ bool reporter_end(struct reporter *reporter, bool has_trouble)
 		output_write(text.bytes, text.length);
 	pthread_mutex_unlock(&reporter->lock);
 	output_text_free(&text);
-	return is_written;
+	return is_written && (reporter->sorted == NULL || !reporter->sorted->has_failed);
 }

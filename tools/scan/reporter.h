@@ -9,6 +9,7 @@
 
 #include "tools/scan/report_options.h"
 #include "tools/scan/search.h"
+#include "tools/scan/sorted_output.h"
 
 /* Shared by all workers. */
 struct reporter {
@@ -17,6 +18,7 @@ struct reporter {
 	/* Rules before this are those of -e: no word allows their findings. */
 	uint32_t first_allowable;
 	struct report_run run;
+	struct sorted_output *sorted; /* NULL: files are written as they end */
 	/* Of a document. */
 	pthread_mutex_t lock; /* guards what follows */
 	bool has_begun;
@@ -59,8 +61,11 @@ void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
 void reporter_file_end(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, uint64_t shown_count);
 
-/* Writes worker->lines. False: a write has failed. */
-bool reporter_write(struct reporter *reporter, struct reporter_worker *worker);
+/* Writes worker->lines of a file, or has them sorted. False: it has failed. */
+bool reporter_write(struct reporter *reporter, struct reporter_worker *worker, uint64_t sequence);
+
+/* Of the sorted output: `arg` is the reporter. */
+bool reporter_write_sorted(void *arg, const struct sorted_text *text);
 
 /* Writes the rest of a document. False: a write has failed, or no memory. */
 bool reporter_end(struct reporter *reporter, bool has_trouble);

@@ -181,6 +181,9 @@ static int start(struct scan_job *job)
 	job->search.hole_ns_max = scan_config.file_timeout_ns;
 	job->search.is_stopped = signals_interrupted;
 	error = scan_job_add_workers(job);
+	if (error == 0 && scan_config.walk_order == PINION_SCAN_WALK_BY_PATH) {
+		error = scan_job_sort(job, &scan_config);
+	}
 	scan_config.order = needs.in_order ? PINION_SCAN_IN_ORDER : PINION_SCAN_PARALLEL;
 	scan_config.overlap_bytes = job->search.evidence.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;

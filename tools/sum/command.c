@@ -44,6 +44,7 @@ enum sum_option {
 	OPTION_NEWER,
 	OPTION_OLDER,
 	OPTION_HARD_LINKS,
+	OPTION_SORT,
 	OPTION_WORKERS,
 	OPTION_DIRECT,
 	OPTION_IO,
@@ -97,6 +98,8 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
 	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
 	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
+	[OPTION_SORT] = {0, "sort", "ORDER", "path: lines in the order of paths; none (default)",
+		"Below each PATH, byte by byte; else as the file system lists them."},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
@@ -196,6 +199,8 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_OLDER:
 	case OPTION_HARD_LINKS:
 		return scanning_parse_choosing(&options->scanning, sum_specs[option].name, value);
+	case OPTION_SORT:
+		return scanning_parse_sort(&options->scanning, value);
 	case OPTION_WORKERS:
 		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_DIRECT:
@@ -339,6 +344,7 @@ static int parse_and_run(
 
 	scan->order = PINION_SCAN_IN_ORDER;
 	scan->walk_order = PINION_SCAN_WALK_LISTED; /* so are the lines */
+	scan->paths_ahead_max = ORDER_PATHS_MAX;
 	scan->file_user_bytes = sizeof(struct sum_file);
 	scan->report_holes = 1;
 	scan->report_gaps = 1;

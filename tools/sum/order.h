@@ -5,8 +5,9 @@
  *
  * A line that comes too early waits here, so memory grows with the number of
  * files that end while an earlier one is still being read: about the length of
- * the line plus 48 bytes each, 1.5 GB for ten million small files after one
- * huge one. No thread ever waits for room, so this cannot deadlock.
+ * the line plus 48 bytes each. The scan bounds that number: some 150 MB for the
+ * most small files after a huge one. No thread waits here for room, so this
+ * cannot deadlock.
  *
  * Invariant: at most slots[front … front + capacity) are in use; lines before
  * `front` are written, and the slot of `front` itself is not filled.
@@ -18,6 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of the scan: paths_ahead_max. */
+enum { ORDER_PATHS_MAX = 1 << 20 };
 
 struct order_slot {
 	void *item; /* attached, owned */

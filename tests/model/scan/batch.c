@@ -182,9 +182,9 @@ static void run(const char *file_ends)
 	take_stock(scan, BATCH_HERE);
 	scan->batch_max = BATCH_HERE;
 	for (uint32_t i = 0; rc == 0 && i < BATCH_HERE; i++) {
-		rc = add(scan, "file", strlen("file"), NULL, true);
+		rc = pin_scan_add(scan, "file", strlen("file"), NULL, true);
 	}
-	send_batch(scan);
+	pin_scan_send_batch(scan);
 	MODEL_CHECK(rc == 0 && scan->batch.count == 0);
 	pinion_scan_destroy(scan);
 	MODEL_CHECK(report_count == BATCH_HERE);

@@ -58,23 +58,4 @@ static int ignore_window(
 	return 0;
 }
 
-/* ---- double of scan/anchor.c ---- */
-
-int pin_anchor_reach(const struct pin_host *host, struct pin_anchor *anchor, int root_fd,
-	const char *path, size_t bytes, size_t *out_start)
-{
-	(void)host;
-	(void)anchor;
-	(void)root_fd;
-	(void)bytes;
-	(void)out_start;
-	model_fail("%s is in no tree", path);
-}
-
-void pin_anchor_fini(const struct pin_host *host, struct pin_anchor *anchor)
-{
-	(void)host;
-	(void)anchor;
-}
-
 #endif

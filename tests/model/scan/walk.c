@@ -129,6 +129,7 @@ static int status_of(int fd, struct stat *out_status)
 #define fstat(fd, status) status_of(fd, status)
 
 #include "runtime/scan/anchor.c"
+#include "runtime/scan/walk_ignore.c"
 #include "runtime/scan/walk_list.c"
 #include "runtime/scan/walk_path.c"
 #include "runtime/scan/walk_tree.c"

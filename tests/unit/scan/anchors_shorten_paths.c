@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is opened of a deep path is short, however deep the tree (EX-53):
- * down a branch and up again, an anchor is opened once for some hundred bytes;
- * it is not used for a path that it is not above, does not follow a link, and
- * is closed when its descriptor is needed.
+ * Goal: the part of a deep path that is opened is short, however deep the tree
+ * (EX-53): down a branch and up again, an anchor is opened once for some
+ * hundred bytes; it is not used for a path that it is not above, does not
+ * follow a link, and is closed when its descriptor is needed.
  * Method: a branch of 800 levels, each reached from its root.
  */
 #include "runtime/scan/anchor.h"

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tree that is added to a scan: the walk's entries become files of it.
+ *
+ * Runs on the adding thread. Files are opened beneath the tree's root, which
+ * the last of them closes; deep ones beneath an anchor (anchor.h).
+ */
+#include "runtime/scan/scan.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/long_path.h"
+#include "runtime/scan/anchor.h"
+#include "runtime/scan/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/walk.h>
+#include <string.h>
+
+struct tree {
+	struct pinion_scan *scan;
+	struct pin_scan_root *root; /* NULL: no file below it was found yet */
+	size_t root_bytes;
+	struct pin_anchor anchor;
+	struct pin_scan_root *deep; /* the anchor, for files; NULL: none */
+	uint64_t deep_moves;	    /* of the anchor then */
+};
+
+/*
+ * Waits until one more root may be open. Roots are closed by the last of their
+ * files, so with all slots here none is open.
+ */
+static void await_root(struct pinion_scan *scan)
+{
+	if (pin_load_acquire_u32(&scan->root_count) < scan->roots_max) { /* [ROOT-1] */
+		return;
+	}
+	PIN_DCHECK(scan->roots_max > 0);
+	pin_scan_await_reports(scan);
+	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
+}
+
+/* Files are opened below it by the part of their path from `names_start` on. */
+static int create_root(
+	struct tree *tree, int directory_fd, size_t names_start, struct pin_scan_root **out_root)
+{
+	const struct pin_host *host = tree->scan->host;
+	struct pin_scan_root *root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
+
+	if (root == NULL) {
+		return -ENOMEM;
+	}
+	root->options.directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	if (root->options.directory_fd < 0) {
+		int error = -errno;
+
+		pin_heap_release(host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
+		return error;
+	}
+	root->options.resolve = PIN_BENEATH_RESOLVE;
+	root->names_start = names_start;
+	pin_store_relaxed_u32(&root->users, 1);
+	pin_fetch_add_acq_rel_u32(&tree->scan->root_count, 1);
+	*out_root = root;
+	return 0;
+}
+
+/* Keeps the root open for the first file found below it. */
+static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	if (entry->root_fd < 0 || tree->root != NULL) {
+		return 0;
+	}
+	/* Below the root there is a name, and it ends where the path does. */
+	PIN_DCHECK(entry->beneath > entry->path && *entry->beneath != '\0');
+	PIN_DCHECK(entry->beneath < entry->path + entry->path_bytes);
+	await_root(tree->scan);
+	return create_root(
+		tree, entry->root_fd, (size_t)(entry->beneath - entry->path), &tree->root);
+}
+
+static void drop_deep(struct tree *tree)
+{
+	if (tree->deep != NULL) {
+		pin_scan_release_root(tree->scan, tree->deep, 1);
+		tree->deep = NULL;
+	}
+}
+
+/*
+ * What the entry is opened beneath: a deep one, the anchor (anchor.h). It may
+ * be the root as well, where the roots that may be open are used up.
+ */
+static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	struct pinion_scan *scan = tree->scan;
+	size_t names_start;
+	size_t start;
+	int fd;
+
+	/* NULL: the entry is the root itself, or links are followed. */
+	if (tree->root == NULL || scan->walk_means.has_no_anchors) {
+		return tree->root;
+	}
+	names_start = tree->root->names_start;
+	fd = pin_anchor_reach(scan->host, &tree->anchor, entry->root_fd, entry->beneath,
+		entry->path_bytes - names_start, &start);
+	if (start == 0) {
+		return tree->root;
+	}
+	if (tree->deep != NULL && tree->deep_moves == tree->anchor.moves) {
+		return tree->deep;
+	}
+	drop_deep(tree);
+	if (pin_load_acquire_u32(&scan->root_count) >= scan->roots_max || /* [ROOT-1] */
+		create_root(tree, fd, names_start + start, &tree->deep) != 0) {
+		return tree->root;
+	}
+	tree->deep_moves = tree->anchor.moves;
+	return tree->deep;
+}
+
+/*
+ * The walk's entries on the adding thread: files get a slot, which may wait;
+ * all else is reported at once.
+ */
+static int visit(void *arg, const struct pinion_walk_entry *entry)
+{
+	struct tree *tree = arg;
+	struct pinion_scan *scan = tree->scan;
+	struct pinion_scan_file file = {.path = entry->path, .path_bytes = entry->path_bytes};
+	int rc;
+
+	PIN_DCHECK(entry->error <= 0 && entry->path[entry->path_bytes] == '\0');
+	switch (entry->kind) {
+	case PINION_WALK_FILE:
+		rc = keep_root(tree, entry);
+		if (rc != 0) {
+			pin_scan_report_path(
+				scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, rc);
+			break;
+		}
+		return pin_scan_add(
+			scan, entry->path, entry->path_bytes, choose_root(tree, entry), true);
+	case PINION_WALK_SYMLINK:
+		pin_scan_report_path(scan, entry->path, entry->path_bytes,
+			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
+		break;
+	case PINION_WALK_SPECIAL:
+		if (entry->path_bytes == tree->root_bytes) {
+			/* Named, so it may be a device that is read. */
+			return pin_scan_add(scan, entry->path, entry->path_bytes, NULL, false);
+		}
+		file.mode = entry->mode;
+		pin_scan_report_unread(scan, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
+		break;
+	case PINION_WALK_ERROR:
+		pin_scan_report_path(
+			scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
+		break;
+	case PINION_WALK_IGNORED:
+		file.reason = entry->reason;
+		pin_scan_report_unread(scan, &file, PINION_SCAN_IGNORED, 0);
+		break;
+	}
+	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
+}
+
+int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
+{
+	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
+	struct pinion_walk_config config;
+	int rc = pin_scan_refuse_worker(scan, "added to");
+
+	if (rc != 0) {
+		return rc;
+	}
+	pinion_walk_config_init(&config);
+	config.skip_ignored = scan->config.skip_ignored;
+	config.follow_links = scan->config.follow_links;
+	config.order = scan->config.walk_order == PINION_SCAN_WALK_BY_PATH ? PINION_WALK_BY_PATH
+									   : PINION_WALK_LISTED;
+	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
+	pin_scan_send_batch(scan);
+	drop_deep(&tree);
+	pin_anchor_fini(scan->host, &tree.anchor);
+	if (tree.root != NULL) {
+		pin_scan_release_root(scan, tree.root, 1);
+	}
+	return rc;
+}
