@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options about what is left out, and their values.
+ * The options that leave files out, and their values.
  *
  * Called by the parser of a command, on the first thread.
  */

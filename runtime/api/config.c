@@ -96,7 +96,7 @@ _Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2
 static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
-/* All but both `size`, the seed, pointers and what is reserved. */
+/* All but both `size`, the seed, pointers and reserved ones. */
 static const struct pin_config_field fields[] = {
 	NUMBER(config, worker_count, "PINION_WORKER_COUNT", 0, 0, 4096),
 	NUMBER(tuning, use_smt, "PINION_USE_SMT", 0, 0, 1),
@@ -413,6 +413,7 @@ static int take_tuning(struct pinion_tuning *out_tuning, const struct pinion_tun
 
 	if (given == NULL) {
 		pinion_tuning_init(out_tuning);
+		PIN_DCHECK(out_tuning->size == sizeof(*out_tuning));
 		return 0;
 	}
 	if (given->size < TUNING_BYTES_MIN) {

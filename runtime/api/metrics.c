@@ -146,6 +146,7 @@ static int read_histogram(const struct pinion_runtime *runtime, uint32_t index,
 	struct pinion_histogram *out_histogram)
 {
 	PIN_CHECK(runtime->shared.metrics != NULL);
+	PIN_DCHECK(index < PIN_TIMINGS);
 	for (int i = 0; i < READ_TRIES; i++) {
 		if (pin_metrics_page_read_histogram(
 			    runtime->shared.metrics, index, out_histogram)) {

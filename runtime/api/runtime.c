@@ -56,7 +56,7 @@ static void free_workers(struct pin_shared *shared)
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
-		if (worker->has_seat) {
+		if (worker->has_claim) {
 			pin_cpu_claims_leave(&worker->place);
 		}
 		pin_worker_fini(worker);

@@ -87,9 +87,9 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	}
 	worker->place = topology->places[worker->index % topology->place_count];
 	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
-	worker->has_seat =
+	worker->has_claim =
 		worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE;
-	if (worker->has_seat) {
+	if (worker->has_claim) {
 		pin_cpu_claims_take(&worker->place);
 	}
 }
@@ -333,7 +333,7 @@ static int start_threads(struct pin_shared *shared)
 
 			pin_threadlimit_hint(rc, 0, hint, sizeof(hint));
 			pin_log(&shared->log, PINION_LOG_ERROR,
-				"cannot start the watchdog of stuck workers: %s, or "
+				"cannot start the watchdog of stalled workers: %s, or "
 				"set watchdog_us to 0",
 				hint);
 		}

@@ -161,7 +161,7 @@ void pinion_runtime_get_info(
 	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_info, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
-	struct pinion_runtime_info facts = {
+	struct pinion_runtime_info info = {
 		.worker_count = shared->worker_count,
 		.uses_ring = 1,
 		.ring_setup_flags = shared->fallback->ring.setup_flags,
@@ -202,33 +202,33 @@ void pinion_runtime_get_info(
 		PIN_DCHECK(pin_is_power_of_two(page_bytes) && huge_bytes <= arena->bytes);
 		PIN_DCHECK(registered_bytes <= arena->bytes);
 		if (worker->ring.is_fallback) {
-			facts.uses_ring = 0;
+			info.uses_ring = 0;
 		}
-		facts.workers_bound += pin_load_relaxed_u32(&worker->is_bound);
-		facts.arenas_registered +=
+		info.workers_bound += pin_load_relaxed_u32(&worker->is_bound);
+		info.arenas_registered +=
 			populated_bytes > 0 && registered_bytes == populated_bytes ? 1 : 0;
-		facts.registered_bytes += registered_bytes;
-		facts.populated_bytes += populated_bytes;
-		facts.given_back_bytes += pin_meter_read(&worker->growth.given_back_bytes);
-		facts.arena_bytes += arena->bytes;
-		facts.huge_bytes += huge_bytes;
-		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
-		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
-		facts.polled_rings += worker->has_polled ? 1 : 0;
-		facts.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
-		if (worker->files.slot_count < facts.file_slots) {
-			facts.file_slots = worker->files.slot_count;
+		info.registered_bytes += registered_bytes;
+		info.populated_bytes += populated_bytes;
+		info.given_back_bytes += pin_meter_read(&worker->growth.given_back_bytes);
+		info.arena_bytes += arena->bytes;
+		info.huge_bytes += huge_bytes;
+		info.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
+		info.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
+		info.polled_rings += worker->has_polled ? 1 : 0;
+		info.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
+		if (worker->files.slot_count < info.file_slots) {
+			info.file_slots = worker->files.slot_count;
 		}
-		if (page_bytes < facts.page_bytes) {
-			facts.page_bytes = page_bytes;
+		if (page_bytes < info.page_bytes) {
+			info.page_bytes = page_bytes;
 		}
-		if (arena->local_permille < facts.local_permille) {
-			facts.local_permille = arena->local_permille;
+		if (arena->local_permille < info.local_permille) {
+			info.local_permille = arena->local_permille;
 		}
 	}
-	PIN_DCHECK(facts.workers_bound <= facts.worker_count);
-	PIN_DCHECK(facts.registered_bytes <= facts.arena_bytes);
-	pin_sized_give(out_info, size, &facts, sizeof(facts));
+	PIN_DCHECK(info.workers_bound <= info.worker_count);
+	PIN_DCHECK(info.registered_bytes <= info.arena_bytes);
+	pin_sized_give(out_info, size, &info, sizeof(info));
 }
 
 /* ---- lanes ---- */

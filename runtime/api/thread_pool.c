@@ -101,7 +101,7 @@ static int read_size(
 	return -EINVAL;
 }
 
-/* The second variable of a size stands in where the first is not set. */
+/* The second variable of a size is read where the first is not set. */
 int pinion_thread_pool_sizes_from_env(
 	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
 {
@@ -273,7 +273,7 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 	if (own.tuning->size < sizeof(tuning)) {
 		return -EINVAL;
 	}
-	/* What is out of range is refused below, with its name. */
+	/* Sizes out of range are refused below, with its name. */
 	max = own.tuning->thread_pool_max;
 	write_lanes(sizes, max <= SIZE_MAX_EACH ? max : 0, lanes, sizeof(lanes), serving);
 	own.lanes = lanes;

@@ -202,7 +202,7 @@ bool pin_log_rate_try(const struct pin_log *log, enum pinion_log_level level,
 	}
 	second = second_of(log->rates);
 	last = pin_load_relaxed_u64(&row->second);
-	/* The thread that begins a second reports the one before. */
+	/* The thread that begins a second reports the second before it. */
 	if (last < second && pin_cas_seq_cst_u64(&row->second, &last, second)) {
 		pin_store_relaxed_u32(&row->lines, 1);
 		say_skipped(log, row);

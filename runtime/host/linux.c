@@ -544,7 +544,7 @@ bool pin_cpu_latency_is_heeded(const char *path)
 
 /*
  * The request holds as long as the descriptor is open, so a killed process
- * leaves nothing behind.
+ * leaves nothing.
  */
 int pin_cpu_latency_ask(uint32_t latency_us)
 {

@@ -82,6 +82,7 @@ static uint32_t count_taken(const struct pin_cpu_place *place)
 /* By insertion, which keeps the order of equals; there are few places. */
 void pin_cpu_claims_sort(struct pin_cpu_place *places, uint32_t count)
 {
+	PIN_DCHECK(count == 0 || places != NULL);
 	for (uint32_t i = 1; i < count; i++) {
 		struct pin_cpu_place place = places[i];
 		uint32_t place_taken = count_taken(&place);

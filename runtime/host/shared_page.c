@@ -297,6 +297,7 @@ int pin_shared_page_show(struct pin_shared_page *page, const char *path, const c
 	int rc;
 
 	PIN_DCHECK(page->memory != NULL);
+	PIN_DCHECK((path == NULL) == (page->draft == NULL)); /* as it was created */
 	*out_call = path == NULL ? "fcntl(F_ADD_SEALS)" : "rename";
 	if (path == NULL) {
 		rc = seal(page->fd) == 0 ? 0 : -errno;

@@ -69,6 +69,7 @@ static int64_t image_of(struct pin_symbols *symbols, const char *path)
 {
 	struct image *grown;
 
+	PIN_DCHECK(path[0] == '/');
 	for (uint32_t i = symbols->image_count; i > 0; i--) {
 		if (strcmp(symbols->images[i - 1].path, path) == 0) {
 			return i - 1;
@@ -109,6 +110,7 @@ static int add_mapping(struct pin_symbols *symbols, const char *line)
 	if (image < 0 || grown == NULL) {
 		return -ENOMEM;
 	}
+	PIN_DCHECK(image < symbols->image_count);
 	mapping.image = (uint32_t)image;
 	symbols->mappings[symbols->mapping_count++] = mapping;
 	return 0;
@@ -211,6 +213,7 @@ static void keep_functions(struct image *image, const ElfW(Sym) * found, size_t 
 				found[i].st_value, found[i].st_size, found[i].st_name};
 		}
 	}
+	PIN_DCHECK(image->function_count <= count);
 	if (image->function_count > 0) {
 		qsort(image->functions, image->function_count, sizeof(*image->functions),
 			by_address);
@@ -263,6 +266,7 @@ static void read_sections(struct image *image, int fd, const ElfW(Ehdr) * header
 	}
 	symbols = find_symbols(sections, header->e_shnum);
 	if (symbols != NULL) {
+		PIN_DCHECK(symbols->sh_link < header->e_shnum);
 		read_functions(image, fd, symbols, &sections[symbols->sh_link]);
 	}
 	free(sections);
@@ -308,6 +312,7 @@ static void read_image(const struct pin_symbols *symbols, struct image *image)
 	char *path = malloc(bytes);
 	int fd = -1;
 
+	PIN_DCHECK(!image->is_read);
 	image->is_read = true;
 	if (path != NULL) {
 		snprintf(path, bytes, "/proc/%d/root%s", symbols->pid, image->path);
@@ -364,6 +369,7 @@ static const char *find_function(const struct image *image, uint64_t address)
 		return NULL;
 	}
 	first--;
+	PIN_DCHECK(image->functions[first].name < image->names_bytes); /* it ends in 0 */
 	return address == image->functions[first].start ||
 			address - image->functions[first].start < image->functions[first].bytes
 		? image->names + image->functions[first].name
@@ -393,6 +399,7 @@ void pin_symbols_name(
 		snprintf(out_name, PIN_SYMBOL_BYTES, "0x%" PRIx64, address);
 		return;
 	}
+	PIN_DCHECK(mapping->image < symbols->image_count);
 	image = &symbols->images[mapping->image];
 	if (!image->is_read) {
 		read_image(symbols, image);

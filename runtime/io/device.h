@@ -256,7 +256,7 @@ uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample 
 
 #define PIN_DISKS 16u
 /* Values of st_dev that a worker knows the disk of. */
-#define PIN_LEDGERS 16u
+#define PIN_ACCOUNTS 16u
 
 struct pin_worker;
 

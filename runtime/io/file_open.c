@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens files: checks the options, opens paths of any length, and refuses what
- * is no regular file, directory or device, as the options allow.
+ * Opens files: checks the options, opens paths of any length, and refuses all
+ * but a regular file, directory or device, as the options allow.
  *
  * pinion_file_open() blocks here on the calling thread; open requests use the
  * same checks before and after the kernel's open.
@@ -267,6 +267,7 @@ static int open_any_length(
 	uint32_t mode;
 	int rc;
 
+	PIN_DCHECK(options->size == sizeof(*options)); /* accepted before */
 	if (strlen(path) < PATH_MAX || options->directory_fd != AT_FDCWD || how->resolve != 0 ||
 		(how->flags & O_CREAT) != 0) {
 		rc = pin_file_check_path(options, path);
@@ -323,6 +324,7 @@ static int check_descriptor(int fd, int status_flags, const struct pinion_file_o
 {
 	struct stat status;
 
+	PIN_DCHECK(fd >= 0 && status_flags >= 0); /* fcntl(2) has seen it */
 	if ((status_flags & O_PATH) != 0 || (options->flags & ~access_of(status_flags)) != 0) {
 		return -EBADF;
 	}

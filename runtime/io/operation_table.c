@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* For operations that are done whole or not at all. */
@@ -264,6 +265,7 @@ static void name_new_options(struct pin_refusal *why)
 {
 	struct pin_refusal given = *why;
 
+	PIN_DCHECK(strncmp(given.text, "options", strlen("options")) == 0);
 	(void)pin_refuse(why, -EINVAL, "new_%s", given.text);
 }
 

@@ -100,8 +100,8 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 
 /*
  * Tries everything first, and waits for the memory of rings that were closed a
- * moment ago; then half of each region, a quarter, and so on. What is left out
- * is read unregistered.
+ * moment ago; then half of each region, a quarter, and so on. The rest is read
+ * unregistered.
  */
 size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
 	struct io_uring *uring, int *out_error)

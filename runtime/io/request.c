@@ -399,7 +399,7 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 	return true;
 }
 
-/* Of what is done whole, or not at all. */
+/* For operations that are done whole or not at all. */
 static void carry_out_whole(struct pin_ring *ring, struct pinion_request *request)
 {
 	const struct pin_operation *operation = &pin_operations[request->op];

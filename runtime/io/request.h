@@ -82,7 +82,7 @@ struct pin_request_cost {
 	uint64_t started_ns;   /* 0: it is not timed */
 	uint32_t pages;	       /* of the credit that it has; 0: none */
 	uint8_t account_place; /* 1 + that of the device's account; 0: it never got there */
-	bool is_lined_up;      /* waits for credit, or for its time */
+	bool is_queued;	       /* waits for credit, or for its time */
 	bool is_paid;	       /* rates have been kept */
 	bool is_urgent;	       /* of the high lane: passes others that are queued */
 };

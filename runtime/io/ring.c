@@ -135,7 +135,7 @@ struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring)
 }
 
 /*
- * The queue of entries is full: submits what has gathered, as often as it takes
+ * The queue of entries is full: submits the gathered ones, as often as it takes
  * to get one free.
  */
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)

@@ -177,7 +177,7 @@ static uint32_t find_element(const struct pin_ring *ring, const struct pinion_re
 }
 
 /*
- * What is left of the element that has been reached, up to the end of a part;
+ * The rest of the element that has been reached, up to the end of a part;
  * nothing of a transfer of no bytes.
  */
 static struct iovec next_range(const struct pin_ring *ring, const struct pinion_request *request,
@@ -478,7 +478,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 		if (count > 0) {
 			request->done_bytes += (uint64_t)count;
 			stall_count = 0;
-			/* The one before was short, as this is no new part. */
+			/* The last one was short, as this is no new part. */
 			pin_meter_add(&ring->meter->short_transfers, has_moved);
 			has_moved = true;
 		} else {

@@ -62,8 +62,8 @@ static inline void check_between_steps(const struct pin_worker *worker)
 	PIN_DCHECK(worker->stride >= 1 && worker->stride <= CLOCK_STRIDE_MAX);
 	/* A timed batch may end before its first reading of the clock. */
 	PIN_DCHECK(worker->untimed_batches <= UNTIMED_BATCHES_MAX + 1);
-	PIN_DCHECK(worker->device_queue.account_count <= PIN_LEDGERS);
-	PIN_DCHECK(worker->device_queue.lined_up == 0 || worker->device_queue.account_count > 0);
+	PIN_DCHECK(worker->device_queue.account_count <= PIN_ACCOUNTS);
+	PIN_DCHECK(worker->device_queue.queued == 0 || worker->device_queue.account_count > 0);
 	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->wide.in_flight);
 }
 
@@ -86,13 +86,13 @@ static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 	const struct pin_shared *shared = worker->shared;
 
 	if (pin_deque_is_drained(&worker->deque)) {
-		return pin_list_has_several(&worker->ready) && worker->detours == 0 &&
+		return pin_list_has_several(&worker->ready) && worker->slow_reasons == 0 &&
 				pin_poll_is_ready_next(worker, shared)
 			? pin_poll_ready_row(worker, limit)
 			: 0;
 	}
 	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
-			worker->detours == 0
+			worker->slow_reasons == 0
 		? pin_poll_deque_row(worker, limit)
 		: 0;
 }

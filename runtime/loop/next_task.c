@@ -89,7 +89,7 @@ void pin_run_or_cancel(
 	}
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
-		pin_task_kind(task) == PIN_TASK_LANDED) {
+		pin_task_kind(task) == PIN_TASK_COMPLETED) {
 		pin_run_task(worker, task, source);
 	} else {
 		pin_meter_add(&worker->meter.queued_cancelled, 1);
@@ -104,7 +104,7 @@ enum {
 	OFFERS_AT_ONCE = 32,
 	/*
 	 * Checks after which a worker that polls a device searches though
-	 * nothing is to be seen: work may wait for a stuck worker.
+	 * nothing is to be seen: work may wait for a stalled worker.
 	 */
 	UNSEARCHED_POLLS_MAX = 63,
 };
@@ -112,7 +112,7 @@ enum {
 /* Of what others started, served or cancelled. */
 static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
-	if (task->private_kind == PIN_TASK_LANDED) {
+	if (task->private_kind == PIN_TASK_COMPLETED) {
 		pin_meter_add(&worker->meter.inbox_polls, 1);
 		pin_run_task(worker, task, PIN_SOURCE_INBOX);
 	} else if (pin_wait_is_message(task)) {
@@ -171,7 +171,7 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 	uint32_t limit = polls_to_look(worker, most);
 	uint32_t left = limit;
 
-	PIN_DCHECK(worker->detours == 0);
+	PIN_DCHECK(worker->slow_reasons == 0);
 	PIN_DCHECK(limit <= most);
 	if (limit == 0) {
 		return 0;
@@ -314,7 +314,7 @@ bool pin_poll_bound(struct pin_worker *worker)
 	return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_inbox(worker);
 }
 
-/* The very last resort: completions in the ring of a stuck worker. */
+/* The very last resort: completions in the ring of a stalled worker. */
 static struct pin_link *relieve_others(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -333,7 +333,7 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 	return link;
 }
 
-/* Begins requests queued on a stuck worker. */
+/* Begins requests queued on a stalled worker. */
 static void adopt_external(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

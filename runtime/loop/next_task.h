@@ -63,7 +63,7 @@ void pin_run_otherwise(
 static PIN_INLINE void pin_run_task(
 	struct pin_worker *worker, struct pinion_task *task, enum pin_trace_source source)
 {
-	if (PIN_UNLIKELY(worker->detours != 0)) {
+	if (PIN_UNLIKELY(worker->slow_reasons != 0)) {
 		pin_run_otherwise(worker, task, source);
 	} else {
 		(void)pin_run_found(worker, task, source);
@@ -80,7 +80,7 @@ void pin_run_or_cancel(
 static PIN_INLINE void pin_run_queued(
 	struct pin_worker *worker, struct pin_link *link, enum pin_trace_source source)
 {
-	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && worker->detours == 0)) {
+	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && worker->slow_reasons == 0)) {
 		(void)pin_run_found(worker, pin_task_of(link), source);
 	} else {
 		pin_run_or_cancel(worker, link, source);
@@ -217,14 +217,14 @@ static PIN_INLINE bool pin_poll_is_deque_next(
 	const struct pin_worker *worker, const struct pin_shared *shared)
 {
 	return (pin_lifo_bits(&worker->lifo) | pin_list_bits(&worker->ready) |
-		       pin_list_bits(&worker->posted) | pin_shared_alerts(shared)) == 0;
+		       pin_list_bits(&worker->posted) | pin_shared_flags(shared)) == 0;
 }
 
 static PIN_INLINE bool pin_poll_is_ready_next(
 	const struct pin_worker *worker, const struct pin_shared *shared)
 {
 	return (pin_lifo_bits(&worker->lifo) | pin_deque_count_known(&worker->deque) |
-		       pin_list_bits(&worker->posted) | pin_shared_alerts(shared)) == 0;
+		       pin_list_bits(&worker->posted) | pin_shared_flags(shared)) == 0;
 }
 
 /*

@@ -133,7 +133,7 @@ static bool has_bound(const struct pin_worker *worker)
 	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
 		!pin_list_is_empty(&worker->urgent) || !pin_list_is_empty(&worker->posted) ||
 		!pin_request_is_over(worker) || pin_timers_count(&worker->deadlines) > 0 ||
-		worker->device_queue.lined_up > 0 || pin_device_queue_has_news(worker) ||
+		worker->device_queue.queued > 0 || pin_device_queue_has_news(worker) ||
 		!pin_list_is_empty(&worker->buffer_queue) ||
 		!pin_list_is_empty(&worker->small_buffer_queue);
 }

@@ -435,7 +435,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 		PIN_CHECK(worker->waits == NULL);
 		PIN_CHECK(pin_request_is_over(worker));
-		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.lined_up == 0);
+		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.queued == 0);
 	}
 	pin_store_relaxed_u32(&worker->is_stepping, 0);
 	pin_metrics_publish_last(worker);

@@ -31,6 +31,7 @@ static void write_header(const struct pin_trace *trace, uint64_t slots)
 {
 	struct pin_trace_header *header = header_of(trace);
 
+	PIN_DCHECK(RINGS_AT + trace->ring_count * pin_trace_ring_words(slots) <= trace->word_count);
 	header->version = PIN_TRACE_VERSION;
 	header->header_words = HEADER_WORDS;
 	header->word_count = trace->word_count;
@@ -94,7 +95,10 @@ static int allocate(struct pin_trace *trace, const struct pin_log *log)
 static void show(struct pin_trace *trace, const struct pin_log *log)
 {
 	const char *call = "";
-	int rc = pin_shared_page_show(&trace->page, NULL, &call);
+	int rc;
+
+	PIN_DCHECK(pin_load_relaxed_u64(&header_of(trace)->magic) == PIN_TRACE_MAGIC);
+	rc = pin_shared_page_show(&trace->page, NULL, &call);
 
 	if (rc < 0) {
 		tell_unshown(log, call, rc);
@@ -110,6 +114,7 @@ int pin_trace_create(const struct pin_host *host, const struct pin_log *log, uin
 	if (trace == NULL) {
 		return -ENOMEM;
 	}
+	PIN_DCHECK(worker_count > 0 && pin_is_power_of_two(slots));
 	trace->host = host;
 	trace->page.fd = -1;
 	trace->ring_count = worker_count + 1;

@@ -108,6 +108,7 @@ static void put_number(struct json *json, uint64_t number)
 		digits[--at] = (char)('0' + number % 10);
 		number /= 10;
 	} while (number != 0);
+	PIN_DCHECK(at < sizeof(digits));
 	put_bytes(json, digits + at, sizeof(digits) - at);
 }
 
@@ -220,6 +221,7 @@ static const char *plain_name(const struct pin_mark *mark)
 		[PIN_MARK_FILE] = "file",
 	};
 
+	PIN_DCHECK(mark->name < PIN_MARK_NAMES && names[mark->name] != NULL);
 	return names[mark->name];
 }
 
@@ -291,6 +293,7 @@ static void put_path(struct json *json, uint32_t number)
 		struct pin_trace_taken *part = &json->marks->events[number];
 		size_t bytes = pin_min_u64(part->event.way, PIN_TRACE_TEXT);
 
+		PIN_DCHECK(length + bytes < sizeof(path));
 		memcpy(path + length, pin_trace_event_text(&part->event), bytes);
 		length += bytes;
 		number = part->next;

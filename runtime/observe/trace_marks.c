@@ -160,6 +160,7 @@ static void add_arrow(struct maker *maker, enum pin_mark_name name, uint32_t fro
 {
 	struct pin_mark *mark = add(maker, PIN_MARK_ARROW_FROM, name, from, from_track);
 
+	PIN_DCHECK(from_track < maker->track_count && to_track < maker->track_count);
 	mark->id = maker->next_id;
 	mark = add(maker, PIN_MARK_ARROW_TO, name, to, to_track);
 	mark->id = maker->next_id++;
@@ -219,6 +220,7 @@ static void end_task(struct maker *maker, uint32_t ring, uint32_t end)
 	struct entry *entry;
 	struct pin_mark *slice;
 
+	PIN_DCHECK(ring < maker->track_count);
 	if (track->task == NONE) {
 		maker->marks->halves++;
 		return;
@@ -244,6 +246,7 @@ static void begin_task(struct maker *maker, uint32_t number)
 		/* Its end was lost: it ended before this begins. */
 		end_task(maker, ring, number);
 	}
+	PIN_DCHECK(maker->tracks[ring].task == NONE); /* slices of a track nest */
 	maker->tracks[ring].task = number;
 	connect_spawn(maker, entry, number);
 	connect_request(maker, entry, number);
@@ -284,6 +287,7 @@ static void add_request(struct maker *maker, const struct entry *entry, uint32_t
 	const struct pin_trace_taken *events = maker->marks->events;
 	struct pin_mark *mark;
 
+	PIN_DCHECK(entry->submit != NONE); /* each request begins */
 	mark = add(maker, PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, entry->submit,
 		events[entry->submit].ring);
 	mark->id = entry->request_id;
@@ -325,6 +329,7 @@ static void note_path(struct maker *maker, uint32_t number)
 	} else if (track->file != 0) {
 		struct pin_mark *mark = &maker->marks->marks[track->file - 1];
 
+		PIN_DCHECK(track->file <= maker->marks->mark_count);
 		mark->path = number;
 		descriptor_of(maker, events[mark->event].event.second)->path = number;
 		track->file = 0;
@@ -443,6 +448,7 @@ static void take(struct maker *maker, uint32_t number)
 {
 	const struct pin_trace_taken *taken = &maker->marks->events[number];
 
+	PIN_DCHECK(taken->ring < maker->track_count); /* its reader numbers the rings */
 	if (taken->event.kind != PIN_TRACE_PATH) {
 		maker->tracks[taken->ring].path = NONE;
 	}

@@ -6,6 +6,7 @@
  * order.
  */
 #include "runtime/observe/trace_order.h"
+#include "runtime/base/check.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -29,6 +30,7 @@ void pin_trace_sort(struct pin_trace_taken *events, struct pin_trace_taken *room
 	size_t left = 0;
 	size_t right = half;
 
+	PIN_DCHECK(count == 0 || (events != NULL && room != NULL));
 	if (count < 2) {
 		return;
 	}
@@ -42,6 +44,7 @@ void pin_trace_sort(struct pin_trace_taken *events, struct pin_trace_taken *room
 		bool is_left =
 			right == count || (left < half && by_time(&room[left], &room[right]) <= 0);
 
+		PIN_DCHECK(left + right == half + i); /* each is taken once */
 		events[i] = is_left ? room[left++] : room[right++];
 	}
 }

@@ -49,6 +49,7 @@ static int refuse(const struct pinion_trace *trace, int error, const char *forma
 	char reason[256];
 	va_list arguments;
 
+	PIN_DCHECK(error < 0);
 	va_start(arguments, format);
 	vsnprintf(reason, sizeof(reason), format, arguments);
 	va_end(arguments);
@@ -62,6 +63,7 @@ static bool read_bytes(const struct pinion_trace *trace, uint64_t at, void *out,
 {
 	size_t done = 0;
 
+	PIN_DCHECK(at <= (uint64_t)INT64_MAX - bytes); /* an off_t, after the checks */
 	while (done < bytes) {
 		ssize_t got =
 			pread(trace->fd, (char *)out + done, bytes - done, (off_t)(at + done));
@@ -122,6 +124,7 @@ static int check_header(const struct pinion_trace *trace, uint64_t file_bytes)
 
 static int make_cursors(struct pinion_trace *trace)
 {
+	PIN_DCHECK(trace->header.ring_count >= 2); /* of a worker, and of all other threads */
 	trace->taken_max = TAKEN_MAX;
 	trace->cursors = calloc(trace->header.ring_count, sizeof(*trace->cursors));
 	if (trace->cursors == NULL) {
@@ -308,6 +311,7 @@ static int say_refused(const struct search *search, const struct pin_log *log)
 {
 	struct pinion_trace *trace = NULL;
 
+	PIN_DCHECK(search->refusal < 0 && search->refused[0] != '\0');
 	if (pin_trace_open_file(search->refused, search->pid, log, &trace) == 0) {
 		/* It has been filled meanwhile. */
 		pinion_trace_close(trace);
@@ -347,6 +351,7 @@ int pinion_trace_open_pid(int pid, uint32_t index, pinion_log_fn log_fn, void *l
 		}
 		return rc;
 	}
+	PIN_DCHECK(trace != NULL && trace->symbols == NULL);
 	trace->log = log;
 	/* Now: it may have ended when the names are wanted. */
 	(void)pin_symbols_open(pid, &trace->symbols);
@@ -399,6 +404,7 @@ static bool make_room(struct pinion_trace *trace, size_t count)
 	}
 	trace->taken = grown;
 	trace->taken_room = room;
+	PIN_DCHECK(trace->taken_count + count <= room);
 	return true;
 }
 
@@ -408,6 +414,8 @@ static int keep(struct pinion_trace *trace, uint32_t ring, size_t count)
 	size_t left = trace->taken_max - trace->taken_count;
 	size_t kept = count < left ? count : left;
 
+	PIN_DCHECK(trace->taken_count <= trace->taken_max);
+	PIN_DCHECK(count <= trace->copied_room && ring < trace->header.ring_count);
 	trace->lost_beyond += count - kept;
 	if (!make_room(trace, kept)) {
 		return -ENOMEM;
@@ -450,6 +458,7 @@ static int read_ring(struct pinion_trace *trace, uint32_t ring, size_t *left)
 	if (!pin_trace_cursor_take(cursor, fetch, trace, trace->copied, limit, &count)) {
 		return refuse_damaged(trace);
 	}
+	PIN_DCHECK(cursor->next >= before);
 	*left -= (size_t)pin_min_u64(cursor->next - before, limit);
 	return keep(trace, ring, count);
 }

@@ -16,7 +16,7 @@
 /* ---- ranks ---- */
 
 /* A worker with all that it is sorted by. */
-struct seat {
+struct placed_worker {
 	uint32_t node_index;
 	uint32_t l3_index;
 	uint32_t l2_index;
@@ -33,10 +33,10 @@ static int compare_u32(uint32_t left, uint32_t right)
  * By node, then L3, then L2: neighbours in the sorted order share as much as
  * any two workers.
  */
-static int compare_cpu_claims(const void *left_memory, const void *right_memory)
+static int compare_places(const void *left_memory, const void *right_memory)
 {
-	const struct seat *left = left_memory;
-	const struct seat *right = right_memory;
+	const struct placed_worker *left = left_memory;
+	const struct placed_worker *right = right_memory;
 	int order = compare_u32(left->has_place ? 0 : 1, right->has_place ? 0 : 1);
 
 	if (order == 0) {
@@ -55,30 +55,31 @@ static int compare_cpu_claims(const void *left_memory, const void *right_memory)
 }
 
 /* Workers without a CPU of their own come last and are near to none. */
-static struct seat *sorted_cpu_claims(const struct pin_host *host,
+static struct placed_worker *sort_by_place(const struct pin_host *host,
 	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count)
 {
-	struct seat *cpu_claims =
-		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*cpu_claims));
+	struct placed_worker *placed =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*placed));
 
-	if (cpu_claims == NULL) {
+	if (placed == NULL) {
 		return NULL;
 	}
 	for (uint32_t i = 0; i < worker_count; i++) {
-		cpu_claims[i].worker_index = i;
+		placed[i].worker_index = i;
 		if (i < place_count) {
-			cpu_claims[i].has_place = true;
-			cpu_claims[i].node_index = places[i].node_index;
-			cpu_claims[i].l3_index = places[i].l3_index;
-			cpu_claims[i].l2_index = places[i].l2_index;
+			placed[i].has_place = true;
+			placed[i].node_index = places[i].node_index;
+			placed[i].l3_index = places[i].l3_index;
+			placed[i].l2_index = places[i].l2_index;
 		}
 	}
-	qsort(cpu_claims, worker_count, sizeof(*cpu_claims), compare_cpu_claims);
-	return cpu_claims;
+	qsort(placed, worker_count, sizeof(*placed), compare_places);
+	return placed;
 }
 
 /* Whether they share a node; with it an L3; with that an L2. */
-static bool is_shared(const struct seat *left, const struct seat *right, enum pin_nearness nearness)
+static bool is_shared(const struct placed_worker *left, const struct placed_worker *right,
+	enum pin_nearness nearness)
 {
 	return left->has_place == right->has_place && left->node_index == right->node_index &&
 		(nearness >= PIN_NEAR_NODE || left->l3_index == right->l3_index) &&
@@ -86,13 +87,13 @@ static bool is_shared(const struct seat *left, const struct seat *right, enum pi
 }
 
 /* Where the CPU claims that begin at `first` stop sharing that. */
-static uint32_t end_of_group(
-	const struct seat *cpu_claims, uint32_t first, uint32_t end, enum pin_nearness nearness)
+static uint32_t end_of_group(const struct placed_worker *placed, uint32_t first, uint32_t end,
+	enum pin_nearness nearness)
 {
 	uint32_t i = first + 1;
 
 	PIN_DCHECK(first < end);
-	while (i < end && is_shared(&cpu_claims[first], &cpu_claims[i], nearness)) {
+	while (i < end && is_shared(&placed[first], &placed[i], nearness)) {
 		i++;
 	}
 	return i;
@@ -102,7 +103,7 @@ static uint32_t end_of_group(
  * Workers are ranked so that those of one cache or node are neighbours: each
  * level of nearness is then one range of ranks.
  */
-static void rank_workers(struct pin_victims *victims, const struct seat *cpu_claims)
+static void rank_workers(struct pin_victims *victims, const struct placed_worker *placed)
 {
 	struct pin_range all = {0, victims->worker_count};
 	struct pin_range node = {0, 0};
@@ -110,28 +111,28 @@ static void rank_workers(struct pin_victims *victims, const struct seat *cpu_cla
 	struct pin_range l2 = {0, 0};
 
 	for (uint32_t rank = 0; rank < all.end; rank++) {
-		const struct seat *seat = &cpu_claims[rank];
-		struct pin_neighbours *neighbours = &victims->neighbours[seat->worker_index];
+		const struct placed_worker *worker = &placed[rank];
+		struct pin_neighbours *neighbours = &victims->neighbours[worker->worker_index];
 
 		if (rank == node.end) {
 			node.first = rank;
-			node.end = end_of_group(cpu_claims, rank, all.end, PIN_NEAR_NODE);
+			node.end = end_of_group(placed, rank, all.end, PIN_NEAR_NODE);
 		}
 		if (rank == l3.end) {
 			l3.first = rank;
-			l3.end = end_of_group(cpu_claims, rank, node.end, PIN_NEAR_L3);
+			l3.end = end_of_group(placed, rank, node.end, PIN_NEAR_L3);
 		}
 		if (rank == l2.end) {
 			l2.first = rank;
-			l2.end = end_of_group(cpu_claims, rank, l3.end, PIN_NEAR_L2);
+			l2.end = end_of_group(placed, rank, l3.end, PIN_NEAR_L2);
 		}
 		PIN_DCHECK(l2.first >= l3.first && l2.end <= l3.end);
 		PIN_DCHECK(l3.first >= node.first && l3.end <= node.end);
-		victims->indices[rank] = seat->worker_index;
+		victims->indices[rank] = worker->worker_index;
 		neighbours->ranks[PIN_NEAR_SELF] = (struct pin_range){rank, rank + 1};
-		neighbours->ranks[PIN_NEAR_L2] = seat->has_place ? l2 : all;
-		neighbours->ranks[PIN_NEAR_L3] = seat->has_place ? l3 : all;
-		neighbours->ranks[PIN_NEAR_NODE] = seat->has_place ? node : all;
+		neighbours->ranks[PIN_NEAR_L2] = worker->has_place ? l2 : all;
+		neighbours->ranks[PIN_NEAR_L3] = worker->has_place ? l3 : all;
+		neighbours->ranks[PIN_NEAR_NODE] = worker->has_place ? node : all;
 		neighbours->ranks[PIN_NEAR_ALL] = all;
 	}
 }
@@ -139,15 +140,15 @@ static void rank_workers(struct pin_victims *victims, const struct seat *cpu_cla
 /* ---- other nodes ---- */
 
 /* The group that begins there; that without a place is the farthest. */
-static struct pin_far_node far_node(const struct seat *cpu_claims, struct pin_range ranks,
-	const struct seat *from, const struct pin_node_distances *distances)
+static struct pin_far_node far_node(const struct placed_worker *placed, struct pin_range ranks,
+	const struct placed_worker *from, const struct pin_node_distances *distances)
 {
-	const struct seat *seat = &cpu_claims[ranks.first];
+	const struct placed_worker *worker = &placed[ranks.first];
 
 	return (struct pin_far_node){
 		.ranks = ranks,
-		.distance = seat->has_place && from->has_place
-			? pin_node_distance(distances, from->node_index, seat->node_index)
+		.distance = worker->has_place && from->has_place
+			? pin_node_distance(distances, from->node_index, worker->node_index)
 			: UINT32_MAX,
 	};
 }
@@ -161,16 +162,15 @@ static int compare_far(const void *left_memory, const void *right_memory)
 	return order != 0 ? order : compare_u32(left->ranks.first, right->ranks.first);
 }
 
-static uint32_t count_groups(struct pin_victims *victims, const struct seat *cpu_claims)
+static uint32_t count_groups(struct pin_victims *victims, const struct placed_worker *placed)
 {
 	uint32_t count = 0;
 
 	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
-		if (rank > 0 &&
-			!is_shared(&cpu_claims[rank - 1], &cpu_claims[rank], PIN_NEAR_NODE)) {
+		if (rank > 0 && !is_shared(&placed[rank - 1], &placed[rank], PIN_NEAR_NODE)) {
 			count++;
 		}
-		victims->neighbours[cpu_claims[rank].worker_index].group = count;
+		victims->neighbours[placed[rank].worker_index].group = count;
 	}
 	return count + 1;
 }
@@ -189,17 +189,18 @@ static bool differ(const struct pin_far_node *far, uint32_t group_count, uint32_
 }
 
 /* All nodes but `from`'s own that have workers, nearest first. */
-static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, uint32_t worker_count,
-	const struct seat *from, const struct pin_node_distances *distances)
+static void list_far(struct pin_far_node *far, const struct placed_worker *placed,
+	uint32_t worker_count, const struct placed_worker *from,
+	const struct pin_node_distances *distances)
 {
 	uint32_t count = 0;
 	uint32_t end;
 
 	for (uint32_t first = 0; first < worker_count; first = end) {
-		end = end_of_group(cpu_claims, first, worker_count, PIN_NEAR_NODE);
-		if (!is_shared(&cpu_claims[first], from, PIN_NEAR_NODE)) {
-			far[count++] = far_node(
-				cpu_claims, (struct pin_range){first, end}, from, distances);
+		end = end_of_group(placed, first, worker_count, PIN_NEAR_NODE);
+		if (!is_shared(&placed[first], from, PIN_NEAR_NODE)) {
+			far[count++] =
+				far_node(placed, (struct pin_range){first, end}, from, distances);
 		}
 	}
 	PIN_DCHECK(count < worker_count); /* its own node is not among them */
@@ -210,10 +211,10 @@ static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, ui
  * A list of far nodes for each node, nearest first. None is kept where all are
  * equally far, which is the common case.
  */
-static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims,
+static int rank_nodes(struct pin_victims *victims, const struct placed_worker *placed,
 	const struct pin_node_distances *distances)
 {
-	uint32_t group_count = count_groups(victims, cpu_claims);
+	uint32_t group_count = count_groups(victims, placed);
 	uint32_t far_count = group_count - 1;
 	struct pin_far_node *far;
 
@@ -226,13 +227,13 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims
 		return -ENOMEM;
 	}
 	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
-		const struct seat *seat = &cpu_claims[rank];
-		uint32_t group = victims->neighbours[seat->worker_index].group;
+		const struct placed_worker *worker = &placed[rank];
+		uint32_t group = victims->neighbours[worker->worker_index].group;
 
 		PIN_DCHECK(group < group_count);
-		if (rank == 0 || !is_shared(&cpu_claims[rank - 1], seat, PIN_NEAR_NODE)) {
-			list_far(&far[(size_t)group * far_count], cpu_claims, victims->worker_count,
-				seat, distances);
+		if (rank == 0 || !is_shared(&placed[rank - 1], worker, PIN_NEAR_NODE)) {
+			list_far(&far[(size_t)group * far_count], placed, victims->worker_count,
+				worker, distances);
 		}
 	}
 	if (!differ(far, group_count, far_count)) {
@@ -253,7 +254,7 @@ int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
 	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count,
 	const struct pin_node_distances *distances)
 {
-	struct seat *cpu_claims;
+	struct placed_worker *placed;
 	int rc = -ENOMEM;
 
 	PIN_CHECK(worker_count >= 1);
@@ -262,12 +263,12 @@ int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
 		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->neighbours));
 	victims->indices =
 		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->indices));
-	cpu_claims = sorted_cpu_claims(host, places, place_count, worker_count);
-	if (victims->neighbours != NULL && victims->indices != NULL && cpu_claims != NULL) {
-		rank_workers(victims, cpu_claims);
-		rc = rank_nodes(victims, cpu_claims, distances);
+	placed = sort_by_place(host, places, place_count, worker_count);
+	if (victims->neighbours != NULL && victims->indices != NULL && placed != NULL) {
+		rank_workers(victims, placed);
+		rc = rank_nodes(victims, placed, distances);
 	}
-	pin_heap_release(host, cpu_claims, PIN_HEAP_ALIGN, worker_count, sizeof(*cpu_claims));
+	pin_heap_release(host, placed, PIN_HEAP_ALIGN, worker_count, sizeof(*placed));
 	if (rc != 0) {
 		pin_victims_fini(victims);
 	}

@@ -292,7 +292,7 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 static void release_claim(struct pin_deque *from)
 {
 	uint64_t head = pin_load_relaxed_u64(&from->head);
-	/* The thief's claim stands until now. */
+	/* The thief's claim holds until now. */
 	PIN_DCHECK(pin_deque_kept_of(head) != pin_deque_first_of(head));
 
 	while (!pin_cas_seq_cst_u64(&from->head, &head,

@@ -98,7 +98,7 @@ static inline bool pin_gate_is_open(const struct pin_gate *gate)
 	return (pin_load_acquire_u64(&gate->word) & PIN_GATE_ACCEPTING) != 0;
 }
 
-/* Admissions so far that were not forgone; falls only, once it is closed. */
+/* Admissions so far that were not undone; falls only, once it is closed. */
 static inline uint64_t pin_gate_admitted(const struct pin_gate *gate)
 {
 	return pin_load_acquire_u64(&gate->word) / PIN_GATE_UNIT;

@@ -62,7 +62,7 @@ static void slot_append(struct pin_timers *timers, uint32_t index, struct pin_ti
 	struct pin_timers_slot *slot = &timers->slots[index];
 	struct pin_timer *first = slot->first;
 
-	/* Invariant 2: what is in the wheel is still to come. */
+	/* Invariant 2: timers in the wheel are still to come. */
 	PIN_DCHECK(index > NEVER || timer->due_ns > timers->position_ns);
 	timer->slot_place = index + 1;
 	if (first == NULL) {

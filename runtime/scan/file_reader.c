@@ -26,7 +26,7 @@ enum {
 	 * Reads of a worker that line up for a device: enough for the next to
 	 * be there when one ends.
 	 */
-	LINED_UP_MAX = 2,
+	QUEUED_MAX = 2,
 	/* Tracks to begin with, for each worker. */
 	FIRST_TRACKS = 2,
 	/*
@@ -107,8 +107,7 @@ static bool is_instant_enough(
 
 static bool is_crowded(const struct pin_reader *reader, const struct pin_worker *worker)
 {
-	return worker->device_queue.lined_up >= LINED_UP_MAX ||
-		is_instant_enough(reader, worker, 0);
+	return worker->device_queue.queued >= QUEUED_MAX || is_instant_enough(reader, worker, 0);
 }
 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
@@ -154,7 +153,7 @@ static void call_another(struct pin_reader *reader)
 	struct pin_track *track;
 
 	PIN_DCHECK(!reader->is_in_order);
-	if (worker->device_queue.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
+	if (worker->device_queue.queued > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
 		pin_ring_has_completions(&worker->ring) || is_instant_enough(reader, worker, 1)) {
 		return;
 	}
@@ -286,7 +285,7 @@ static bool is_far_ahead(const struct pin_reader *reader)
 	PIN_DCHECK(ahead_count <= reader->track_count);
 	return ahead_count > 0 &&
 		(reader->plan.is_unsized ||
-			pin_worker_current()->device_queue.lined_up >= LINED_UP_MAX ||
+			pin_worker_current()->device_queue.queued >= QUEUED_MAX ||
 			(pin_reader_is_instant(reader) && ahead_count >= INSTANT_AHEAD));
 }
 

@@ -505,8 +505,7 @@ static int start_read(struct pin_track *track)
 	track->asked_before = worker->ring.asked_count;
 	rc = pin_worker_submit_one(worker, request);
 	/* A queued or diverted read is no evidence. */
-	if (rc == 0 && worker->device_queue.lined_up == 0 &&
-		!pin_request_of(request)->is_secondary) {
+	if (rc == 0 && worker->device_queue.queued == 0 && !pin_request_of(request)->is_secondary) {
 		track->worker = worker;
 	}
 	return rc;

@@ -181,7 +181,7 @@ int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes)
 	const char *end = at + bytes;
 	int rc = memchr(at, '\0', bytes) != NULL ? -EILSEQ : 0;
 
-	/* What was reserved, and one byte more. */
+	/* The reserved bytes, and one more. */
 	PIN_CHECK(bytes < rules->text_capacity - rules->text_bytes);
 	if (bytes >= sizeof(mark) - 1 && memcmp(at, mark, sizeof(mark) - 1) == 0) {
 		at += sizeof(mark) - 1;

@@ -305,6 +305,7 @@ static inline bool pin_admission_evicts(const struct pin_admission *self)
 /* Whether tasks of evicted jobs are queued still; under the lock. */
 static inline bool pin_admission_has_evicted(const struct pin_admission *self)
 {
+	PIN_DCHECK(self->evicted_queued == 0 || pin_admission_evicts(self));
 	return self->evicted_queued > 0;
 }
 

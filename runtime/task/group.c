@@ -225,6 +225,7 @@ int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns)
 	struct pin_group *self = own(group);
 	struct pin_waiter waiter;
 
+	PIN_DCHECK(self->runtime != NULL); /* it was initialised */
 	pin_waiter_init(&waiter, 0, NULL);
 	return pin_runtime_wait(self->runtime, &self->waiters, &waiter, deadline_ns);
 }

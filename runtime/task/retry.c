@@ -71,6 +71,7 @@ static uint64_t wait_ns(struct pinion_retry *retry)
 		wait *= 2;
 	}
 	wait = wait < retry->cap_ns ? wait : retry->cap_ns;
+	PIN_DCHECK(retry->attempts > 0); /* a wait is after an attempt */
 	spread = wait / 100 * retry->jitter_percent;
 	PIN_DCHECK(spread <= wait && wait <= UINT64_MAX / 4); /* no sum here wraps */
 	return wait - spread + next_random(retry) % (2 * spread + 1);

@@ -235,8 +235,8 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 }
 
 /*
- * Publishes the range of all arenas, by which most foreign addresses are told
- * apart with two compares.
+ * Publishes the range of all arenas, by which most foreign addresses are
+ * recognised with two compares.
  */
 void pin_worker_buffers_publish(struct pin_shared *shared)
 {

@@ -21,33 +21,33 @@
 /* By the worker itself, of one of its own; false: another was first. */
 static bool pin_request_cancel_own(struct pin_worker *worker, struct pin_request *private)
 {
-	bool is_flying;
+	bool is_in_flight;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_biased_enter(&worker->cancels, worker->shared->host);
-	is_flying = pin_load_relaxed_u32(&private->word) ==
-		pin_request_word(worker, PIN_REQUEST_FLYING);
-	if (is_flying) {
+	is_in_flight = pin_load_relaxed_u32(&private->word) ==
+		pin_request_word(worker, PIN_REQUEST_IN_FLIGHT);
+	if (is_in_flight) {
 		pin_request_set(private, pin_request_word(worker, PIN_REQUEST_ENDING));
 	}
 	pin_biased_leave(&worker->cancels);
-	return is_flying;
+	return is_in_flight;
 }
 
 /* By any other thread. */
 static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 {
-	bool is_flying;
+	bool is_in_flight;
 
 	PIN_DCHECK(!pin_worker_is_current(owner));
 	pin_requests_lock_cancels(owner);
-	is_flying =
-		pin_load_relaxed_u32(&private->word) == pin_request_word(owner, PIN_REQUEST_FLYING);
-	if (is_flying) {
+	is_in_flight = pin_load_relaxed_u32(&private->word) ==
+		pin_request_word(owner, PIN_REQUEST_IN_FLIGHT);
+	if (is_in_flight) {
 		pin_request_set(private, pin_request_word(owner, PIN_REQUEST_CANCELLED));
 	}
 	pin_biased_release(&owner->cancels);
-	return is_flying;
+	return is_in_flight;
 }
 
 /* Not begun yet, whichever worker will take it. */
@@ -82,7 +82,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 		word = pin_load_acquire_u32(&private->word); /* [REQUEST-1] */
 	}
 	index = word >> PIN_REQUEST_WORKER_SHIFT;
-	if (pin_request_state_of(word) != PIN_REQUEST_FLYING || index >= shared->worker_count) {
+	if (pin_request_state_of(word) != PIN_REQUEST_IN_FLIGHT || index >= shared->worker_count) {
 		return -EALREADY;
 	}
 	if (worker == &shared->workers[index]) {
@@ -171,7 +171,7 @@ static uint32_t abandon_circle(
 }
 
 /* Those that have queued for their device. */
-static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *among)
+static uint32_t abandon_queued(struct pin_worker *worker, const struct among *among)
 {
 	struct pin_device_queue *device_queue = &worker->device_queue;
 	uint32_t count = 0;
@@ -188,8 +188,8 @@ static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *
 
 static uint32_t abandon(struct pin_worker *worker, const struct among *among)
 {
-	return abandon_lined_up(worker, among) + abandon_list(worker, &worker->waiting, among) +
-		abandon_list(worker, &worker->flying, among);
+	return abandon_queued(worker, among) + abandon_list(worker, &worker->waiting, among) +
+		abandon_list(worker, &worker->in_flight, among);
 }
 
 uint32_t pin_requests_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
@@ -247,7 +247,7 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 
 	PIN_DCHECK(pin_task_kind(&request->task) == PIN_TASK_REQUEST);
 	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
-	if (pin_request_change_own(worker, private, PIN_REQUEST_POSTED, PIN_REQUEST_FLYING)) {
+	if (pin_request_change_own(worker, private, PIN_REQUEST_POSTED, PIN_REQUEST_IN_FLIGHT)) {
 		pin_request_begin(worker, request);
 		return;
 	}
@@ -256,7 +256,7 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING);
 	PIN_CHECK(was_cancelled);
 	pin_request_prepare(worker, request);
-	pin_request_list_push(&worker->flying, &private->link);
+	pin_request_list_push(&worker->in_flight, &private->link);
 	pin_request_end_with(worker, request, -ECANCELED);
 }
 

@@ -11,11 +11,12 @@
  *     hand over  its task is in the worker's ready list
  *
  * pin_requests_poll() has the first two, end() the others, which are functions
- * in this order. Every request ends by end(), also one that never came into the
- * ring. The loop takes the task from the list and runs it (loop/next_task.h).
+ * in this order. Every request ends by end(), also a request that never came
+ * into the ring. The loop takes the task from the list and runs it
+ * (loop/next_task.h).
  *
  * After the way come its rare sides: early ends, parts of long transfers,
- * another worker that reaps for a stuck one.
+ * another worker that reaps for a stalled one.
  */
 #include "runtime/base/check.h"
 #include "runtime/io/file.h"
@@ -107,7 +108,7 @@ static PIN_INLINE bool leave_locked(struct pin_request *private)
 	enum pin_request_state state = pin_request_state_of(pin_load_relaxed_u32(&private->word));
 
 	/* One comparison for most. */
-	if (PIN_UNLIKELY(state != PIN_REQUEST_FLYING)) {
+	if (PIN_UNLIKELY(state != PIN_REQUEST_IN_FLIGHT)) {
 		if (state == PIN_REQUEST_CANCELLED) {
 			return false;
 		}
@@ -272,7 +273,7 @@ static int look_at_file(struct pinion_task *task)
 }
 
 /* For a request that any worker may run, on whichever does. */
-static int run_landed(struct pinion_task *task)
+static int run_completed(struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
@@ -284,7 +285,7 @@ static int run_landed(struct pinion_task *task)
 		}
 		request->file->fd = -1;
 	}
-	PIN_DCHECK(private->run != NULL && private->run != run_landed);
+	PIN_DCHECK(private->run != NULL && private->run != run_completed);
 	task->run = private->run;
 	return task->run(task);
 }
@@ -321,7 +322,7 @@ uint64_t pin_request_run_of(struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 
-	if (task->run == look_at_file || task->run == run_landed ||
+	if (task->run == look_at_file || task->run == run_completed ||
 		task->run == pin_metrics_run_ready) {
 		return (uintptr_t)pin_request_of(request)->run;
 	}
@@ -359,10 +360,10 @@ static PIN_APART bool hand_over_sorted(
 /* To a queue that others steal from. */
 static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
 {
-	PIN_DCHECK(request->task.run != run_landed);
+	PIN_DCHECK(request->task.run != run_completed);
 	pin_request_of(request)->run = request->task.run;
-	request->task.run = run_landed;
-	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
+	request->task.run = run_completed;
+	pin_task_set_kind(&request->task, PIN_TASK_COMPLETED);
 	pin_watchdog_note_kept(taker);
 	pin_spawn_enqueue(taker, pin_task_link(&request->task));
 }
@@ -371,7 +372,7 @@ static void hand_to_any(struct pin_worker *taker, struct pinion_request *request
 static void hand_back(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
-	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
+	pin_task_set_kind(&request->task, PIN_TASK_COMPLETED);
 	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
 	pin_wake_worker(worker, taker);
 }
@@ -423,7 +424,7 @@ static PIN_APART void note_missed(struct pin_worker *worker)
 	uint64_t now_ns = worker->shared->host->now_ns();
 
 	worker->ring.has_missed = false;
-	for (struct pin_request_link *link = worker->flying.next; link != &worker->flying;
+	for (struct pin_request_link *link = worker->in_flight.next; link != &worker->in_flight;
 		link = link->next) {
 		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
 
@@ -452,7 +453,7 @@ void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer)
 	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
 
 	PIN_DCHECK(!pin_timer_is_armed(timer)); /* it was popped as due */
-	if (timer->owner_kind == PIN_TASK_TOLL) {
+	if (timer->owner_kind == PIN_TASK_DEVICE_QUEUE) {
 		pin_device_queue_expire(worker, timer);
 		return;
 	}
@@ -542,7 +543,7 @@ bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *take
 
 	PIN_DCHECK(worker != taker && pin_worker_is_current(taker));
 	if (!pin_remote_reap_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
-		!pin_search_is_stuck(worker) || !pin_remote_reap_take(worker)) {
+		!pin_search_is_stalled(worker) || !pin_remote_reap_take(worker)) {
 		return false;
 	}
 	count = pin_ring_poll(&worker->ring, land_for_other, &unwind_result);
@@ -561,7 +562,7 @@ bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *take
 
 void pin_requests_init(struct pin_worker *worker)
 {
-	pin_request_list_init(&worker->flying);
+	pin_request_list_init(&worker->in_flight);
 	pin_request_list_init(&worker->waiting);
 	pin_device_queue_init(worker);
 	worker->cancels.is_fenced = !worker->shared->has_fence_all;

@@ -30,9 +30,9 @@ struct pin_account *pin_device_account_open(struct pin_worker *worker, uint64_t 
 	uint32_t place;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
-	if (device_queue->account_count == PIN_LEDGERS) {
+	if (device_queue->account_count == PIN_ACCOUNTS) {
 		/* Of all further devices. */
-		return &device_queue->accounts[PIN_LEDGERS - 1];
+		return &device_queue->accounts[PIN_ACCOUNTS - 1];
 	}
 	account = &device_queue->accounts[device_queue->account_count];
 	device_queue->account_count++;
@@ -63,7 +63,7 @@ static void add_account(struct pin_disk_sums *sums, const struct pin_account *ac
 static void add_worker(
 	struct pin_disk_sums *sums, const struct pin_worker *worker, const struct pin_disk *disk)
 {
-	for (uint32_t i = 0; i < PIN_LEDGERS; i++) {
+	for (uint32_t i = 0; i < PIN_ACCOUNTS; i++) {
 		const struct pin_account *account = &worker->device_queue.accounts[i];
 		uint32_t place = pin_load_acquire_u32(&account->disk_place); /* [DISK-2] */
 

@@ -38,11 +38,11 @@ static void granted(struct pin_holding *holding)
 void pin_device_queue_init(struct pin_worker *worker)
 {
 	pin_lines_init(&worker->device_queue.lines);
-	for (uint32_t i = 0; i < PIN_LEDGERS; i++) {
+	for (uint32_t i = 0; i < PIN_ACCOUNTS; i++) {
 		struct pin_account *account = &worker->device_queue.accounts[i];
 
 		account->worker = worker;
-		account->timer.owner_kind = PIN_TASK_TOLL;
+		account->timer.owner_kind = PIN_TASK_DEVICE_QUEUE;
 		account->look_ends = PIN_ACCOUNT_ENDS_MIN;
 		pin_device_waiters_init(&account->device_waiters);
 		pin_holding_init(&account->holding, granted);
@@ -251,14 +251,14 @@ static void push(
 {
 	struct pin_request *private = pin_request_of(request);
 
-	PIN_DCHECK(!private->cost.is_lined_up && !private->is_waiting);
-	private->cost.is_lined_up = true;
+	PIN_DCHECK(!private->cost.is_queued && !private->is_waiting);
+	private->cost.is_queued = true;
 	private->is_waiting = true;
 	if (has_stopping_clock(private)) {
 		stop_clock(worker, request);
 	}
 	pin_device_waiters_push(&account->device_waiters, &worker->device_queue.lines, request);
-	worker->device_queue.lined_up++;
+	worker->device_queue.queued++;
 }
 
 /* `is_counted`: among those that a rate keeps. */
@@ -393,11 +393,11 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_acco
 		pin_credit_await(&account->disk->credit, &account->holding, pages_of(request));
 		return NULL;
 	}
-	PIN_CHECK(worker->device_queue.lined_up > 0);
-	PIN_DCHECK(pin_request_of(request)->cost.is_lined_up);
+	PIN_CHECK(worker->device_queue.queued > 0);
+	PIN_DCHECK(pin_request_of(request)->cost.is_queued);
 	pin_device_waiters_pop(&account->device_waiters);
-	worker->device_queue.lined_up--;
-	pin_request_of(request)->cost.is_lined_up = false;
+	worker->device_queue.queued--;
+	pin_request_of(request)->cost.is_queued = false;
 	pin_request_of(request)->is_waiting = false;
 	if (has_stopping_clock(pin_request_of(request))) {
 		restart_clock(worker, request);
@@ -457,10 +457,10 @@ struct pinion_request *pin_device_queue_next(struct pin_worker *worker)
 static void leave_device_waiters(
 	struct pin_worker *worker, struct pin_account *account, struct pinion_request *request)
 {
-	PIN_CHECK(worker->device_queue.lined_up > 0);
+	PIN_CHECK(worker->device_queue.queued > 0);
 	PIN_DCHECK(account->device_waiters.count > 0);
 	pin_device_waiters_note_left(&account->device_waiters, request);
-	worker->device_queue.lined_up--;
+	worker->device_queue.queued--;
 	if (account->device_waiters.count == 0) {
 		note_unblocked(worker, account);
 		pin_credit_leave(&account->disk->credit, &account->holding);
@@ -511,7 +511,7 @@ static PIN_APART void end_admitted(
 	bool is_wanted;
 
 	PIN_DCHECK(cost->account_place <= worker->device_queue.account_count);
-	if (PIN_UNLIKELY(cost->is_lined_up)) {
+	if (PIN_UNLIKELY(cost->is_queued)) {
 		leave_device_waiters(worker, account, request);
 		if (pin_request_of(request)->resume_bytes != 0) {
 			/* Between two parts: the device has had some of it. */
@@ -538,7 +538,7 @@ static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_requ
 	struct pin_account *account = &worker->device_queue.accounts[cost->account_place - 1];
 
 	PIN_DCHECK(cost->account_place != 0);
-	if (PIN_UNLIKELY(cost->is_lined_up || account->device_waiters.count != 0 ||
+	if (PIN_UNLIKELY(cost->is_queued || account->device_waiters.count != 0 ||
 		    cost->started_ns != 0 || account->ends_since_look + 1 >= account->look_ends ||
 		    !pin_credit_end_held(&account->disk->credit, &account->holding,
 			    pin_credit_amount(1, cost->pages)))) {
@@ -562,7 +562,7 @@ bool pin_device_queue_give_up(struct pin_worker *worker)
 	struct pin_device_queue *device_queue = &worker->device_queue;
 	bool is_over = true;
 
-	PIN_DCHECK(device_queue->lined_up == 0);
+	PIN_DCHECK(device_queue->queued == 0);
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
 		struct pin_account *account = &device_queue->accounts[i];
 

@@ -27,7 +27,7 @@ static uint32_t find_devices(const struct pin_worker *worker)
 	uint32_t devices = 0;
 
 	_Static_assert(PIN_DISKS <= 32, "a bit for each");
-	PIN_DCHECK(queue->account_count <= PIN_LEDGERS);
+	PIN_DCHECK(queue->account_count <= PIN_ACCOUNTS);
 	for (uint32_t i = 0; i < queue->account_count; i++) {
 		const struct pin_account *account = &queue->accounts[i];
 
@@ -52,7 +52,7 @@ void pin_device_stall_note_used(struct pin_worker *worker)
 /* The oldest that is in this device; NULL: none is. */
 static const struct pinion_request *find_oldest(const struct pin_worker *worker, uint32_t place)
 {
-	for (struct pin_request_link *link = worker->flying.next; link != &worker->flying;
+	for (struct pin_request_link *link = worker->in_flight.next; link != &worker->in_flight;
 		link = link->next) {
 		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
 		struct pinion_request *request = pin_request_of_link(private);

@@ -16,7 +16,7 @@
  * requests pass through has no test for it. A worker with a trace leaves those
  * ways by tests that they have anyway, and writes its events beside them:
  *
- *     begin, end     `detours` is set: pin_run_otherwise()
+ *     begin, end     `slow_reasons` is set: pin_run_otherwise()
  *     spawn          PIN_SLOW_REASON_TRACED closes the LIFO slot
  *     submission     `shares_ring` or `is_traced`, side by side
  *     completion     `sorts_ends` is set
@@ -64,6 +64,7 @@ static inline void pin_event_note(struct pin_worker *worker, enum pin_trace_kind
 	int64_t number, uint64_t first, uint64_t second)
 {
 	PIN_DCHECK(worker->trace_ring != NULL);
+	PIN_DCHECK((uint32_t)kind < PIN_TRACE_KINDS && way <= UINT8_MAX);
 	pin_trace_put(worker->shared->trace, worker->trace_ring,
 		&(struct pin_trace_event){.kind = (uint8_t)kind,
 			.way = (uint8_t)way,
@@ -78,6 +79,7 @@ static inline void pin_event_note_any(
 {
 	struct pin_worker *worker = pin_worker_current();
 
+	PIN_DCHECK(shared->trace != NULL);
 	if (worker != NULL && worker->shared == shared) {
 		pin_trace_put(shared->trace, worker->trace_ring, event);
 	} else {
@@ -90,6 +92,7 @@ static inline void pin_event_note_any(
 static inline void pin_event_steal(
 	struct pin_worker *thief, const struct pin_worker *victim, uint32_t count)
 {
+	PIN_DCHECK(thief != victim);
 	PIN_TRACE3(steal, thief->index, victim->index, count);
 	if (pin_events_are_traced(thief)) {
 		pin_event_note(thief, PIN_TRACE_STEAL, 0, victim->index, count, 0);
@@ -232,6 +235,7 @@ static inline void pin_event_note_path(struct pin_worker *worker, const char *pa
 		size_t bytes = pin_min_u64(length - at, PIN_TRACE_TEXT);
 		struct pin_trace_event event = {.kind = PIN_TRACE_PATH, .way = (uint8_t)bytes};
 
+		PIN_DCHECK(bytes > 0 && bytes <= UINT8_MAX);
 		memcpy(pin_trace_event_text(&event), path + at, bytes);
 		pin_trace_put(worker->shared->trace, worker->trace_ring, &event);
 		at += bytes;

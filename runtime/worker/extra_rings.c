@@ -308,7 +308,7 @@ static bool give_to_ring(struct pin_worker *worker, struct pinion_request *reque
 void pin_commands_begin(struct pin_worker *worker, struct pinion_request *request)
 {
 	if (!give_to_ring(worker, request)) {
-		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 		pin_requests_carry_out(worker, request);
 	}
 }

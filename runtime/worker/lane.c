@@ -88,7 +88,7 @@ void pin_lane_init(struct pin_shared *shared)
 	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->tuning.io_priority_high);
 	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->tuning.io_priority_low);
 	/* Else a worker that serves them all in this order needs no turns. */
-	pin_store_relaxed_u32(&shared->alerts, shared->class_count > 1 ? PIN_ALERT_LANES : 0);
+	pin_store_relaxed_u32(&shared->flags, shared->class_count > 1 ? PIN_SHARED_LANES : 0);
 }
 
 static uint32_t warn_limit(const struct pinion_tuning *tuning, enum pinion_lane lane)
@@ -123,14 +123,14 @@ void pin_lane_warn(struct pin_shared *shared, enum pinion_lane lane, uint64_t de
 static void note_lanes(struct pin_shared *shared)
 {
 	if (PIN_UNLIKELY(!pin_shared_has_lanes(shared))) {
-		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES);
+		pin_fetch_or_seq_cst_u32(&shared->flags, PIN_SHARED_LANES);
 	}
 }
 
 void pin_lane_note_urgent(struct pin_shared *shared)
 {
 	if (PIN_UNLIKELY(!pin_shared_has_urgent(shared))) {
-		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES | PIN_ALERT_URGENT);
+		pin_fetch_or_seq_cst_u32(&shared->flags, PIN_SHARED_LANES | PIN_SHARED_URGENT);
 	}
 }
 

@@ -6,7 +6,7 @@
  * own queue, or to the injector. Those of the other lanes go into one queue per
  * lane that all workers share (queue/lane_queue.h). A runtime that has never
  * seen such a task, and whose workers all serve all lanes, pays for lanes with
- * one test of `alerts` per task, which is that for a stop as well.
+ * one test of `flags` per task, which is that for a stop as well.
  *
  * A worker that does not serve normal has a deque that is always full, so what
  * it spawns there goes to the injector by itself.
@@ -92,6 +92,7 @@ static PIN_INLINE int pin_room_admit(
 {
 	enum pin_gate_answer answer = pin_room_try(shared, count);
 
+	PIN_DCHECK(count > 0);
 	if (PIN_LIKELY(answer == PIN_GATE_ADMITTED)) {
 		return 0;
 	}
@@ -103,7 +104,7 @@ static PIN_INLINE int pin_room_admit(
 void pin_room_undo(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
- * `count` tasks that were admitted are not forgone any more, and never get into
+ * `count` tasks that were admitted are not undone any more, and never get into
  * the injector: they take no room of normal.
  */
 void pin_room_note_elsewhere(struct pin_shared *shared, uint32_t count);

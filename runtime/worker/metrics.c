@@ -17,7 +17,7 @@
 #define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
 #define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
 
-/* No worker has done so much. */
+/* More than any worker has done. */
 #define UNPUBLISHED UINT64_MAX
 
 /* ---- snapshots ---- */

@@ -14,20 +14,20 @@
  *     IDLE       the caller's
  *     CLAIMED    the caller's, while the others of its batch are checked
  *     POSTED     offered, to be submitted by its taker
- *     FLYING     the worker's
+ *     IN_FLIGHT  the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
  *
  * The word holds the state and whose worker it is. Of the end and a cancel one
- * is first: POSTED is left by compare-and-swap, to FLYING by the worker, to
- * CANCELLED by the canceller; FLYING is left under a lock of the worker's
+ * is first: POSTED is left by compare-and-swap, to IN_FLIGHT by the worker, to
+ * CANCELLED by the canceller; IN_FLIGHT is left under a lock of the worker's
  * (`cancels`), to IDLE by the worker, to CANCELLED by the canceller, or, on the
  * worker itself, to ENDING. That lock costs its owner no locked instruction, as
  * each completion takes it; a canceller from elsewhere pays for both. CANCELLED
  * and ENDING are the worker's to leave. The task's link is free while a request
- * is FLYING, so the one message at a time needs no memory of its own; and since
- * that message may be in the inbox when the request ends, its task becomes
- * ready only when the message has been taken (`has_ended`).
+ * is IN_FLIGHT, so the one message at a time needs no memory of its own; and
+ * since that message may be in the inbox when the request ends, its task
+ * becomes ready only when the message has been taken (`has_ended`).
  *
  * A deadline is the worker's own business: it changes no state, only what the
  * request ends with (`ended_by`), and of deadline and cancel the first to get
@@ -51,12 +51,12 @@
 /* ---- states and lists ---- */
 
 enum pin_request_state {
-	PIN_REQUEST_IDLE = 0,	   /* -> POSTED, FLYING or CLAIMED by submit */
-	PIN_REQUEST_POSTED = 1,	   /* -> FLYING by the worker, CANCELLED by cancel */
-	PIN_REQUEST_FLYING = 2,	   /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
+	PIN_REQUEST_IDLE = 0,	   /* -> POSTED, IN_FLIGHT or CLAIMED by submit */
+	PIN_REQUEST_POSTED = 1,	   /* -> IN_FLIGHT by the worker, CANCELLED by cancel */
+	PIN_REQUEST_IN_FLIGHT = 2, /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
 	PIN_REQUEST_CANCELLED = 3, /* -> ENDING by the worker */
 	PIN_REQUEST_ENDING = 4,	   /* -> IDLE by the worker */
-	PIN_REQUEST_CLAIMED = 5,   /* -> POSTED, FLYING, or IDLE again, by submit */
+	PIN_REQUEST_CLAIMED = 5,   /* -> POSTED, IN_FLIGHT, or IDLE again, by submit */
 };
 
 enum {
@@ -269,7 +269,8 @@ static inline bool pin_requests_may_resume(const struct pin_worker *worker)
 void pin_requests_expect_urgent(struct pin_worker *worker);
 
 /*
- * Begins a posted request that is FLYING now, in no list; in the ring's lock.
+ * Begins a posted request that is IN_FLIGHT now, in no list; in the ring's
+ * lock.
  */
 void pin_request_begin(struct pin_worker *worker, struct pinion_request *request);
 
@@ -281,8 +282,8 @@ void pin_request_prepare(struct pin_worker *worker, struct pinion_request *reque
 /*
  * The end of requests: taking completions in, giving a request back to its
  * caller, and having its task entered. Where rings are shared, another worker
- * may do that for a stuck one: the taker; it queues the tasks that it may enter
- * itself, and sends the rest home by the inbox. See request.h.
+ * may do that for a stalled one: the taker; it queues the tasks that it may
+ * enter itself, and sends the rest home by the inbox. See request.h.
  *
  * All of it with the ring's lock (ring_lock.h), which the first two take.
  */
@@ -295,7 +296,7 @@ uint32_t pin_requests_poll(struct pin_worker *worker);
 
 /*
  * On `taker`, which has nothing to do: the same for the ring of `worker`, if
- * that is stuck and its ring shared. Completed requests go into the taker's
+ * that is stalled and its ring shared. Completed requests go into the taker's
  * deque, or back to their worker's inbox. False: nothing was done.
  */
 bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *taker);
@@ -343,7 +344,7 @@ uint64_t pin_request_run_of(struct pinion_task *task);
 /* On the worker: it has none. */
 static inline bool pin_request_is_over(const struct pin_worker *worker)
 {
-	return pin_request_list_is_empty(&worker->flying) &&
+	return pin_request_list_is_empty(&worker->in_flight) &&
 		pin_request_list_is_empty(&worker->waiting);
 }
 
@@ -396,7 +397,7 @@ static inline void pin_secondary_enter(struct pin_worker *worker, struct pin_req
 	PIN_DCHECK(!private->is_secondary && private->link.next == NULL);
 	private->is_secondary = true;
 	worker->secondary_count++;
-	pin_request_list_push(&worker->flying, &private->link);
+	pin_request_list_push(&worker->in_flight, &private->link);
 }
 
 /* It has left that ring, and is still in the list. */
@@ -464,13 +465,13 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * all rings are used; where the next worker in turn is busy, a sleeping one
  * gets them. Those of the high lane go to a worker that serves little else. A
  * worker takes its own at the start of a loop, before it runs anything, so none
- * waits for a task that was there already; where it is stuck they stay in its
+ * waits for a task that was there already; where it is stalled they stay in its
  * queue, which others may take from as well: the watchdog finds them there and
  * wakes a sleeper, which begins them on its own ring. What a worker has begun
  * stays with its ring.
  *
  * Those of the high lane are in a queue of their own, which the worker looks
- * into before each task as well, once there was one (PIN_ALERT_URGENT). It
+ * into before each task as well, once there was one (PIN_SHARED_URGENT). It
  * submits them at once: an entry waits for all that were gathered before it.
  *
  * A submitter that queues a request on a worker that is awake makes sure that
@@ -522,7 +523,7 @@ static inline bool pin_external_is_empty(const struct pin_worker *worker)
 		pin_injector_is_empty(&worker->external_urgent);
 }
 
-/* By another worker: it is stuck, and what it was offered may be taken. */
+/* By another worker: it is stalled, and what it was offered may be taken. */
 bool pin_external_may_adopt(const struct pin_worker *worker);
 
 /* From before a cancel of many is sent until it has been everywhere. */

@@ -141,7 +141,7 @@ bool pin_external_may_adopt(const struct pin_worker *worker)
 	PIN_DCHECK(!pin_worker_is_current(worker));
 	return !pin_external_is_empty(worker) &&
 		pin_load_acquire_u32(&worker->shared->cancels) == 0 && /* [EXTERNAL-2] */
-		!pin_parker_is_parked(&worker->parker) && pin_search_is_stuck(worker);
+		!pin_parker_is_parked(&worker->parker) && pin_search_is_stalled(worker);
 }
 
 static void post_cancel(struct pin_worker *target, struct pinion_request *request)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Remote reaping: another worker submits and reaps in the ring of a stuck one.
+ * Remote reaping: another worker submits and reaps in the ring of a stalled
+ * one.
  *
  * Usually a ring is its worker's alone (SINGLE_ISSUER, DEFER_TASKRUN), and its
  * completions wait while a task blocks or computes there. With `ring_sharing`
  * the ring is set up without either, so that completions get into its queue
  * whatever the worker does, and a worker that has found nothing else submits
- * gathered entries in the ring of a stuck one and reaps it. The tasks of
+ * gathered entries in the ring of a stalled one and reaps it. The tasks of
  * completed requests are then tasks like any other, on whichever worker.
  *
  * For that ring, requests in flight and their deadlines have a lock, which

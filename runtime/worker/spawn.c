@@ -21,7 +21,7 @@
 
 void pin_shared_stop(struct pin_shared *shared)
 {
-	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
+	pin_fetch_or_seq_cst_u32(&shared->flags, PIN_SHARED_STOPPING);
 	/* A worker that spawns looks at its own slot only. */
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pin_lifo_close(&shared->workers[i].lifo, PIN_SLOW_REASON_STOPPING);
@@ -439,7 +439,7 @@ static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
 static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
 {
 	return target->shared->worker_count > 1 && !pin_parker_is_parked(&target->parker) &&
-		pin_search_is_stuck(target) && pin_timer_take_off(target, timer);
+		pin_search_is_stalled(target) && pin_timer_take_off(target, timer);
 }
 
 void pin_worker_timer_cancelled(

@@ -140,10 +140,10 @@ struct pin_stalls {
 };
 
 /* What makes another way of each task's usual one; each is set once. */
-enum pin_alert {
-	PIN_ALERT_STOPPING = 1, /* set before the gate is closed */
-	PIN_ALERT_LANES = 2,	/* not all work is normal */
-	PIN_ALERT_URGENT = 4,	/* requests of the high lane come; never without LANES */
+enum pin_shared_flag {
+	PIN_SHARED_STOPPING = 1, /* set before the gate is closed */
+	PIN_SHARED_LANES = 2,	 /* not all work is normal */
+	PIN_SHARED_URGENT = 4,	 /* requests of the high lane come; never without LANES */
 };
 
 /* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
@@ -202,7 +202,7 @@ struct pin_shared {
 	bool is_thread_pool;		   /* made by pinion_thread_pool_create() */
 	struct pin_worker *fallback;	   /* gets the work left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
-	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
+	struct pin_atomic_u32 flags;	   /* [W:any R:any] bits of enum pin_shared_flag */
 	bool announces;			   /* lone spawns wake sleepers: worker/spawn.h */
 	bool has_watchdog;
 	bool has_watchdog_listener; /* workers that get up check its state */
@@ -258,11 +258,11 @@ struct pin_buffer_waiter {
 /* Its transfers between submission and start: device_queue.c. */
 struct pin_device_queue {
 	uint32_t account_count;
-	uint32_t lined_up; /* requests, in all device wait queues */
-	bool must_look;	   /* one of them may start */
+	uint32_t queued; /* requests, in all device wait queues */
+	bool must_look;	 /* one of them may start */
 	struct pin_allowance allowance;
 	struct pin_lines lines;
-	struct pin_account accounts[PIN_LEDGERS];
+	struct pin_account accounts[PIN_ACCOUNTS];
 };
 
 /* What a worker knows of its affinity: loop/thread.c. */
@@ -301,7 +301,7 @@ struct pin_worker {
 			bool shares_ring;     /* others may reap it: ring_lock.h */
 			bool notes_submitted; /* requests are traced: events.h */
 		};
-		uint16_t submit_detours; /* 0: neither of the two, in one test */
+		uint16_t submit_slow_reasons; /* 0: neither of the two, in one test */
 	};
 	bool has_polled;    /* a second ring: extra_rings.c */
 	int register_error; /* why not all of the arena is registered, or 0 */
@@ -309,7 +309,7 @@ struct pin_worker {
 	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
 	bool has_place;
-	bool has_seat; /* is bound there, and counted: host/process.h */
+	bool has_claim; /* is bound there, and counted: host/process.h */
 	pthread_t thread;
 	bool has_thread;
 	bool needs_ring; /* it is started by a resize: api/internal.h */
@@ -392,7 +392,7 @@ struct pin_worker {
 			bool is_searching; /* and counted as such */
 			bool is_traced;	   /* [const] has a `trace_ring` */
 		};
-		uint16_t detours; /* 0: neither of the two, in one test */
+		uint16_t slow_reasons; /* 0: neither of the two, in one test */
 	};
 	bool is_free;	 /* and counted as such: wake.h */
 	bool is_dry;	 /* has found nothing to run since `dry_since_ns` */
@@ -406,9 +406,9 @@ struct pin_worker {
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
 	struct pin_file_table files;
-	struct pin_request_link flying;	 /* requests from their start to their end */
-	struct pin_request_link waiting; /* those that wait for room in the ring */
-	struct pin_timers deadlines;	 /* of requests and waits; no other thread takes them */
+	struct pin_request_link in_flight; /* requests from their start to their end */
+	struct pin_request_link waiting;   /* those that wait for room in the ring */
+	struct pin_timers deadlines;	   /* of requests and waits; no other thread takes them */
 	struct pin_device_queue device_queue;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
@@ -486,25 +486,25 @@ static inline struct pin_worker *pin_worker_of_thread(void)
 	return thread != NULL ? thread->worker_in_hook : NULL;
 }
 
-static inline uint32_t pin_shared_alerts(const struct pin_shared *shared)
+static inline uint32_t pin_shared_flags(const struct pin_shared *shared)
 {
-	return pin_load_acquire_u32(&shared->alerts);
+	return pin_load_acquire_u32(&shared->flags);
 }
 
 static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
 {
-	return (pin_load_acquire_u32(&shared->alerts) & PIN_ALERT_STOPPING) != 0;
+	return (pin_load_acquire_u32(&shared->flags) & PIN_SHARED_STOPPING) != 0;
 }
 
 static inline bool pin_shared_has_lanes(const struct pin_shared *shared)
 {
-	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_LANES) != 0;
+	return (pin_load_relaxed_u32(&shared->flags) & PIN_SHARED_LANES) != 0;
 }
 
 /* Requests of the high lane come, or have come. */
 static inline bool pin_shared_has_urgent(const struct pin_shared *shared)
 {
-	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_URGENT) != 0;
+	return (pin_load_relaxed_u32(&shared->flags) & PIN_SHARED_URGENT) != 0;
 }
 
 #endif

@@ -18,7 +18,7 @@
 #include "runtime/worker/worker.h"
 
 enum {
-	/* Relaxed moments, some microseconds, before a worker seems stuck. */
+	/* Relaxed moments, some microseconds, before a worker seems stalled. */
 	STUCK_RELAX = 64,
 };
 
@@ -53,7 +53,7 @@ static struct pin_link *steal_round(struct pin_worker *worker)
 	return link;
 }
 
-bool pin_search_is_stuck(const struct pin_worker *victim)
+bool pin_search_is_stalled(const struct pin_worker *victim)
 {
 	uint64_t runs = pin_meter_read(&victim->meter.tasks_run);
 
@@ -72,7 +72,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 	struct pin_link *link;
 
 	PIN_DCHECK(victim != worker);
-	if (pin_lifo_is_empty(&victim->lifo) || !pin_search_is_stuck(victim)) {
+	if (pin_lifo_is_empty(&victim->lifo) || !pin_search_is_stalled(victim)) {
 		return NULL;
 	}
 	link = pin_lifo_steal(&victim->lifo, worker->shared->host);
@@ -124,7 +124,7 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	}
 	now_ns = now_of(worker);
 	if (!pin_timer_needs_help(victim, now_ns) || pin_parker_is_parked(&victim->parker) ||
-		!pin_search_is_stuck(victim)) {
+		!pin_search_is_stalled(victim)) {
 		return NULL;
 	}
 	count = pin_timer_steal(
@@ -218,7 +218,7 @@ bool pin_search_sees_slot(const struct pin_worker *worker)
 			return true;
 		}
 		if (!pin_lifo_is_empty(&victim->lifo) && /* [ANNOUNCE-2] */
-			pin_search_is_stuck(victim)) {
+			pin_search_is_stalled(victim)) {
 			return true;
 		}
 	}

@@ -73,7 +73,7 @@ static inline int check(const struct pinion_request *request)
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
 	PIN_DCHECK(count > 0);
-	return pin_ring_has_room(&worker->ring, count + worker->device_queue.lined_up) &&
+	return pin_ring_has_room(&worker->ring, count + worker->device_queue.queued) &&
 		pin_request_list_is_empty(&worker->waiting);
 }
 
@@ -160,7 +160,7 @@ static PIN_INLINE bool copy_cached(struct pin_worker *worker, struct pinion_requ
 		return false;
 	}
 	PIN_DCHECK(request->result <= (int64_t)request->length_bytes);
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 	pin_request_end(worker, worker, request);
 	return true;
 }
@@ -171,7 +171,7 @@ static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_reque
 {
 	PIN_DCHECK(pin_request_of(request)->link.next == NULL); /* in no list yet */
 	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
-		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 	} else {
 		wait_or_call(worker, request);
 	}
@@ -216,7 +216,7 @@ static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_reque
 		submit_cancel(worker, request);
 		return;
 	}
-	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_FLYING));
+	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_IN_FLIGHT));
 	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
@@ -238,7 +238,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	if (PIN_UNLIKELY(rc < 0 || !is_idle(request))) {
 		return refuse_request(worker, request, rc);
 	}
-	if (PIN_UNLIKELY(worker->submit_detours != 0 || !has_entries(worker, 1))) {
+	if (PIN_UNLIKELY(worker->submit_slow_reasons != 0 || !has_entries(worker, 1))) {
 		return submit_one_checked(worker, request);
 	}
 	submit_one(worker, request);
@@ -348,7 +348,7 @@ static PIN_APART void note_lane(
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
 {
 	PIN_DCHECK(pin_request_of(request)->lent == NULL); /* so its end gives none back */
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 	pin_request_end_with(worker, request, -EFAULT);
 }
 
@@ -368,12 +368,12 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 		}
 	}
 	if (!is_in_time || worker->cancel_sent) {
-		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_list_push(&worker->in_flight, &private->link);
 		pin_request_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
 		return false;
 	}
 	if (pin_request_has(request, PIN_OP_WAITS)) {
-		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_list_push(&worker->in_flight, &private->link);
 		return false;
 	}
 	return true;
@@ -386,7 +386,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 		pin_commands_begin(worker, request);
 		return;
 	}
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 	pin_requests_carry_out(worker, request);
 }
 
@@ -396,7 +396,7 @@ static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_requ
 	struct pin_request *private = pin_request_of(request);
 
 	if (pin_request_is_beyond(&worker->ring, request)) {
-		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_list_push(&worker->in_flight, &private->link);
 		pin_requests_carry_out(worker, request);
 		return;
 	}
@@ -423,7 +423,7 @@ static bool has_room(
 	return wanted == 0 || has_entries(worker, wanted);
 }
 
-/* Before any of them begins: one that ends at once may be submitted anew. */
+/* Before any of them begins: it may end at once and be submitted anew. */
 static PIN_APART void note_submitted(
 	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
 {
@@ -594,12 +594,12 @@ static void resume(struct pin_worker *worker)
 		PIN_DCHECK(private->is_waiting);
 		private->is_waiting = false;
 		pin_request_list_remove(&private->link);
-		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_list_push(&worker->in_flight, &private->link);
 	}
 }
 
 /* Requests queued for a device go after those that wait for room. */
-static void start_lined_up(struct pin_worker *worker)
+static void start_queued(struct pin_worker *worker)
 {
 	struct pinion_request *request;
 
@@ -620,7 +620,7 @@ void pin_requests_resume(struct pin_worker *worker)
 	}
 	if (PIN_UNLIKELY(pin_device_queue_has_news(worker))) {
 		pin_remote_reap_enter(worker);
-		start_lined_up(worker);
+		start_queued(worker);
 		pin_remote_reap_leave(worker);
 	}
 }

@@ -37,14 +37,14 @@ _Static_assert(sizeof(struct pinion_task) == 32, "released size");
  * and the flags of the normal lane at once: pin_task_is_plain_idle().
  */
 enum pin_task_kind {
-	PIN_TASK_IDLE = 0,    /* nothing: the task is its user's; a spawn moves it to PLAIN */
-	PIN_TASK_PLAIN = 2,   /* the task itself, to be run; the worker that enters it: IDLE */
-	PIN_TASK_TIMER = 3,   /* the message of a timer: worker/timer.h */
-	PIN_TASK_WAIT = 4,    /* the message of a wait: worker/wait.h */
-	PIN_TASK_REQUEST = 5, /* the message of a request: worker/request.h */
-	PIN_TASK_LANDED = 6,  /* a request that is over: run whatever happens */
-	PIN_TASK_FILES = 7,   /* a worker is to let go of closed files: file_close.c */
-	PIN_TASK_TOLL = 8,    /* no task; a timer's: device queue: worker/request.h */
+	PIN_TASK_IDLE = 0,	   /* nothing: the task is its user's; a spawn moves it to PLAIN */
+	PIN_TASK_PLAIN = 2,	   /* the task itself, to be run; the worker that enters it: IDLE */
+	PIN_TASK_TIMER = 3,	   /* the message of a timer: worker/timer.h */
+	PIN_TASK_WAIT = 4,	   /* the message of a wait: worker/wait.h */
+	PIN_TASK_REQUEST = 5,	   /* the message of a request: worker/request.h */
+	PIN_TASK_COMPLETED = 6,	   /* a request that is over: run whatever happens */
+	PIN_TASK_FILES = 7,	   /* a worker is to let go of closed files: file_close.c */
+	PIN_TASK_DEVICE_QUEUE = 8, /* no task; a timer's: device queue: worker/request.h */
 };
 
 enum {
@@ -74,7 +74,7 @@ static PIN_INLINE uint32_t pin_task_kind(const struct pinion_task *task)
 /* By its owner; another thread's check whether the task is idle may read it. */
 static PIN_INLINE void pin_task_set_kind(struct pinion_task *task, uint32_t kind)
 {
-	PIN_DCHECK(kind <= PIN_TASK_TOLL && kind != 1); /* see enum pin_task_kind */
+	PIN_DCHECK(kind <= PIN_TASK_DEVICE_QUEUE && kind != 1); /* see enum pin_task_kind */
 #if PIN_TASK_CLAIMS_ATOMICALLY
 	pin_store_relaxed_u32((struct pin_atomic_u32 *)(void *)&task->private_kind, kind);
 #else
@@ -103,7 +103,7 @@ static inline bool pin_task_is_message(const struct pinion_task *task)
 /* For assertions: what a queue that several workers take from may hold. */
 static inline bool pin_task_is_runnable(const struct pinion_task *task)
 {
-	return !pin_task_is_message(task) || pin_task_kind(task) == PIN_TASK_LANDED;
+	return !pin_task_is_message(task) || pin_task_kind(task) == PIN_TASK_COMPLETED;
 }
 
 /*

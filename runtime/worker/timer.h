@@ -5,16 +5,16 @@
  *
  * Timers are put on a wheel by its worker alone, which sleeps until its next
  * deadline at most. Started by no worker, a timer goes into an inbox from which
- * any worker takes it, so that none has to wait for a stuck one. An expired
+ * any worker takes it, so that none has to wait for a stalled one. An expired
  * timer becomes a task of the worker, or of another that finds it late, since
- * the worker is stuck: so the wheel has a lock, which costs the worker next to
- * nothing.
+ * the worker is stalled: so the wheel has a lock, which costs the worker next
+ * to nothing.
  *
  * A cancelled timer is in a list beside the wheel, under the same lock, until
  * its `cancel` is called: by the worker at the start of a turn, or by another
  * that finds it there late. Cancelled elsewhere, it first goes to an inbox that
  * the lock's holder empties, be that the worker or another; unless the worker
- * seems stuck: then the canceller takes it off the wheel, and any worker ends
+ * seems stalled: then the canceller takes it off the wheel, and any worker ends
  * it by the inbox for timers. Nothing is in a place of its worker's alone while
  * users' code runs, so nothing waits for that to end.
  *
@@ -123,7 +123,7 @@ static inline bool pin_timer_is_late(const struct pin_worker *worker, uint64_t n
 	return due_ns < now_ns && now_ns - due_ns >= PIN_TIMER_LATE_NS;
 }
 
-/* A guess: if it is stuck, others have to see to its timers. */
+/* A guess: if it is stalled, others have to see to its timers. */
 static inline bool pin_timer_needs_help(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_timer_is_late(worker, now_ns) || !pin_inbox_is_empty(&worker->timer_cancels);

@@ -172,6 +172,7 @@ static void post(struct pinion_wait *wait)
 	struct pin_shared *shared = target->shared;
 	struct pin_worker *self = pin_worker_current();
 	struct pin_link *link = pin_task_link(&wait->task);
+	uint32_t before;
 
 	PIN_CHECK(wait->task.private_kind == PIN_TASK_WAIT);
 	if (self == target) {
@@ -187,7 +188,8 @@ static void post(struct pinion_wait *wait)
 	pin_fetch_add_relaxed_u32(&shared->visitors, 1);
 	pin_inbox_push(&target->inbox, link);
 	pin_wake_worker(target, NULL);
-	pin_fetch_sub_acq_rel_u32(&shared->visitors, 1); /* [WAIT-3] */
+	before = pin_fetch_sub_acq_rel_u32(&shared->visitors, 1); /* [WAIT-3] */
+	PIN_CHECK(before > 0);
 }
 
 static void post_served(struct pin_waiter *waiter)

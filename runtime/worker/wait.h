@@ -80,7 +80,7 @@ void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer);
 void pin_wait_cancel_all(struct pin_worker *worker);
 
 /*
- * When PIN_ALERT_STOPPING is set: ends all waits for a buffer of the runtime's
+ * When PIN_SHARED_STOPPING is set: ends all waits for a buffer of the runtime's
  * pools, wherever they are.
  */
 void pin_wait_stop_pools(struct pin_shared *shared);

@@ -350,7 +350,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	struct pin_list list = {0};
 	struct pin_link *link;
 
-	PIN_CHECK(gone != target); /* it stays, or no worker would take what is left */
+	PIN_CHECK(gone != target); /* it stays, or no worker would take the rest */
 	/* Before a possible cancel of them. */
 	if (forward_external(gone)) {
 		pin_wake_worker(target, waker);

@@ -68,7 +68,7 @@ static inline bool pin_runnable_has_lane(const struct pin_shared *shared, uint32
 
 /*
  * Whether something waits in those of the lanes that the worker serves. The
- * first push of a task that is not normal sets PIN_ALERT_LANES before its
+ * first push of a task that is not normal sets PIN_SHARED_LANES before its
  * fence, so a worker that parks sees it after its own: [PARK-1].
  */
 static inline bool pin_runnable_has_own_lanes(const struct pin_worker *worker)

@@ -150,12 +150,12 @@ static bool is_out(const struct pin_worker *worker)
 	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT;
 }
 
-/* Wakes a worker if any is stuck. Returns whether any is awake. */
+/* Wakes a worker if any is stalled. Returns whether any is awake. */
 static bool look(struct pin_shared *shared)
 {
 	uint64_t now_ns = shared->host->now_ns();
 	bool is_any_awake = false;
-	bool is_any_stuck = false;
+	bool is_any_stalled = false;
 
 	PIN_DCHECK(shared->has_watchdog);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
@@ -166,13 +166,13 @@ static bool look(struct pin_shared *shared)
 			ended = ended_tasks(worker);
 			is_any_awake = true;
 			if (ended == worker->watchdog_ended_tasks && keeps_work(worker, now_ns)) {
-				is_any_stuck = true;
+				is_any_stalled = true;
 				note_found(shared, worker);
 			}
 		}
 		worker->watchdog_ended_tasks = ended;
 	}
-	if (is_any_stuck) {
+	if (is_any_stalled) {
 		pin_wake_one(shared, NULL);
 	}
 	return is_any_awake;

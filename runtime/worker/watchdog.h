@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watchdog: work that waits for a stuck worker starts elsewhere.
+ * The watchdog: work that waits for a stalled worker starts elsewhere.
  *
  * A worker wakes sleepers for its spawns when that is worth a wake, and at the
  * end of its turn. A task that queues less and then blocks, or computes for
  * long, would keep it to itself all the while: in its deque, in its LIFO slot,
  * on its wheel of timers. The watchdog is a thread of its own that looks at
  * workers twice in `watchdog_us`. A worker that has been awake, has ended no
- * task since the last check and has something that others may run, is stuck;
+ * task since the last check and has something that others may run, is stalled;
  * the watchdog wakes a sleeper, which finds it as any searcher does.
  *
- * No worker could do it instead: each may be stuck itself, or be woken by its
+ * No worker could do it instead: each may be stalled itself, or be woken by its
  * completions all the time, and would have to hand the duty on at every wake.
  *
  * While all workers sleep, so does the watchdog, without a timeout. The first

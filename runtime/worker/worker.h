@@ -110,7 +110,7 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 	struct pin_link **out_link);
 
 /* Whether a worker has ended no task for some microseconds; another asks. */
-bool pin_search_is_stuck(const struct pin_worker *victim);
+bool pin_search_is_stalled(const struct pin_worker *victim);
 
 /* ---- running users' functions ---- */
 

@@ -176,7 +176,7 @@ static int hold_worker(struct pinion_task *task)
 	return 0;
 }
 
-/* All of them wait behind one that holds the only worker. */
+/* All of them wait for the task that holds the only worker. */
 static void measure_tasks(size_t count)
 {
 	struct pinion_task *tasks = calloc(count, sizeof(*tasks));

@@ -9,7 +9,7 @@
  *
  * The sizes of a row take turns, so that what changes slowly divides out. A
  * figure is the time of OPERATIONS of them, a ratio is to the first size, with
- * the interval of the sign test (tools/bench/figures.h).
+ * the interval of the sign test (tools/bench/samples.h).
  */
 #include "runtime/host/host.h"
 #include "runtime/queue/deque.h"
@@ -18,7 +18,7 @@
 #include "runtime/queue/timer_wheel.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
-#include "tools/bench/figures.h"
+#include "tools/bench/samples.h"
 #include "tools/bench/subject.h"
 
 #include <pinion/machine.h>
@@ -206,24 +206,24 @@ static double measure_once(const struct row *row, uint32_t size)
 }
 
 static void print_size(
-	const struct row *row, uint32_t index, struct figures *figures, struct figures *ratios)
+	const struct row *row, uint32_t index, struct samples *samples, struct samples *ratios)
 {
-	struct figures_ratio ratio;
+	struct samples_ratio ratio;
 
-	figures_sort(figures);
-	figures_sort(ratios);
-	ratio = figures_conclude(ratios);
+	samples_sort(samples);
+	samples_sort(ratios);
+	ratio = samples_conclude(ratios);
 	printf("| %s | %u | %.1f | %.1f | %u | %.2f (%.2f … %.2f) |\n", index == 0 ? row->name : "",
-		row->sizes[index], figures_quantile(figures, 0.5), figures_quantile(figures, 0.99),
-		figures->count, ratio.ratio, ratio.low, ratio.high);
-	figures_free(figures);
-	figures_free(ratios);
+		row->sizes[index], samples_quantile(samples, 0.5), samples_quantile(samples, 0.99),
+		samples->count, ratio.ratio, ratio.low, ratio.high);
+	samples_free(samples);
+	samples_free(ratios);
 }
 
 static void measure_row(const struct row *row)
 {
-	struct figures figures[SIZES_MAX] = {0};
-	struct figures ratios[SIZES_MAX] = {0};
+	struct samples samples[SIZES_MAX] = {0};
+	struct samples ratios[SIZES_MAX] = {0};
 
 	for (int round = 0; round < ROUNDS; round++) {
 		double first = 0;
@@ -232,12 +232,12 @@ static void measure_row(const struct row *row)
 			double figure = measure_once(row, row->sizes[i]);
 
 			first = i == 0 ? figure : first;
-			expect_ready("memory", figures_add(&figures[i], figure) == 0);
-			expect_ready("memory", figures_add(&ratios[i], figure / first) == 0);
+			expect_ready("memory", samples_add(&samples[i], figure) == 0);
+			expect_ready("memory", samples_add(&ratios[i], figure / first) == 0);
 		}
 	}
 	for (uint32_t i = 0; i < SIZES_MAX && row->sizes[i] > 0; i++) {
-		print_size(row, i, &figures[i], &ratios[i]);
+		print_size(row, i, &samples[i], &ratios[i]);
 	}
 }
 

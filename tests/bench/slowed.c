@@ -9,7 +9,7 @@
 #define SUBJECTS(apply) BENCH_SUBJECTS(apply) FURTHER_SUBJECTS(apply)
 
 static int run_slowed(const struct bench_subject *subject, void *state, enum bench_side side,
-	struct figures *out_figures)
+	struct samples *out_figures)
 {
 	int rc = subject->run(state, side, out_figures);
 
@@ -20,7 +20,7 @@ static int run_slowed(const struct bench_subject *subject, void *state, enum ben
 }
 
 #define DEFINE_TWIN(subject) \
-	static int subject##_run(void *state, enum bench_side side, struct figures *out_figures) \
+	static int subject##_run(void *state, enum bench_side side, struct samples *out_figures) \
 	{ \
 		return run_slowed(&bench_##subject, state, side, out_figures); \
 	} \

@@ -4,13 +4,13 @@
  * workers in a second of their CPU time, alone and beside a process that takes
  * up to 100 snapshots a second. The two take turns, so that what changes slowly
  * divides out; a ratio is of a pair of slices, with the interval of the sign
- * test (tools/bench/figures.h). The reader's CPU time is a figure by itself.
+ * test (tools/bench/samples.h). The reader's CPU time is a figure by itself.
  * `make bench-watched` prints both.
  */
 #include "runtime/base/atomic.h"
 #include "tests/support/expect.h"
 #include "tests/support/tasks.h"
-#include "tools/bench/figures.h"
+#include "tools/bench/samples.h"
 #include "tools/bench/subject.h"
 
 #include <pinion/machine.h>
@@ -102,18 +102,18 @@ static double measure(struct signs *signs, bool is_watched)
 	return (double)(tasks_run() - before) * 1e9 / (double)(cpu_now_ns() - begin_ns);
 }
 
-static void print(struct signs *signs, struct figures *alone, struct figures *ratios)
+static void print(struct signs *signs, struct samples *alone, struct samples *ratios)
 {
 	uint64_t reads = pin_load_relaxed_u64(&signs->reads);
 	double watched_s = (double)PAIRS * SLICE_NS / 1e9;
-	struct figures_ratio ratio;
+	struct samples_ratio ratio;
 
-	figures_sort(alone);
-	figures_sort(ratios);
-	ratio = figures_conclude(ratios);
+	samples_sort(alone);
+	samples_sort(ratios);
+	ratio = samples_conclude(ratios);
 	printf("%d workers, %.2f million tasks in a second of CPU time; beside a reader %.4f times "
 	       "as many (%.4f … %.4f), n = %u\n",
-		WORKERS, figures_quantile(alone, 0.5) / 1e6, ratio.ratio, ratio.low, ratio.high,
+		WORKERS, samples_quantile(alone, 0.5) / 1e6, ratio.ratio, ratio.low, ratio.high,
 		ratios->count);
 	printf("%.0f reads a second, of %.0f us of the reader's CPU time each\n",
 		(double)reads / watched_s,
@@ -125,8 +125,8 @@ int main(void)
 	struct signs *signs = mmap(
 		NULL, sizeof(*signs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct pinion_config config;
-	struct figures alone = {0};
-	struct figures ratios = {0};
+	struct samples alone = {0};
+	struct samples ratios = {0};
 	pid_t child;
 
 	expect_ready("mmap", signs != MAP_FAILED);
@@ -151,8 +151,8 @@ int main(void)
 		/* Each goes first half of the time. */
 		rates[i % 2] = measure(signs, i % 2 != 0);
 		rates[1 - i % 2] = measure(signs, i % 2 == 0);
-		expect_ready("memory", figures_add(&alone, rates[0]) == 0);
-		expect_ready("memory", figures_add(&ratios, rates[1] / rates[0]) == 0);
+		expect_ready("memory", samples_add(&alone, rates[0]) == 0);
+		expect_ready("memory", samples_add(&ratios, rates[1] / rates[0]) == 0);
 	}
 	pin_store_release_u32(&may_stop, 1);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: where memory for more buffers, or its registration, is refused while a
- * runtime works, requests go on with what is there, one line names the limit,
- * and nothing is killed: no pages, an error of a ring's table, RLIMIT_MEMLOCK
- * lowered between two steps, a memory cgroup's limit lowered between two steps.
- * Method: each starts with one step that went well, and reads a file into each
- * buffer. The cgroup is the caller's, who names the file of its limit in
- * TEST_MEMORY_LIMIT: tests/root/limits.bats, and a guest of tests/vm with
- * cgroup v2. RLIMIT_MEMLOCK is for another user than root, in a child.
+ * runtime works, requests go on with the memory there is, one line names the
+ * limit, and nothing is killed: no pages, an error of a ring's table,
+ * RLIMIT_MEMLOCK lowered between two steps, a memory cgroup's limit lowered
+ * between two steps. Method: each starts with one step that went well, and
+ * reads a file into each buffer. The cgroup is the caller's, who names the file
+ * of its limit in TEST_MEMORY_LIMIT: tests/root/limits.bats, and a guest of
+ * tests/vm with cgroup v2. RLIMIT_MEMLOCK is for another user than root, in a
+ * child.
  */
 #include "runtime/api/internal.h"
 #include "runtime/host/cgroup.h"
@@ -264,7 +265,7 @@ static void forget_refusal(void *arg)
 
 /*
  * Lowers the limit until `bytes` are left. The kernel charges in batches, and
- * returns what is left of them when a limit is lowered: hence again.
+ * returns the rest of them when a limit is lowered: hence again.
  */
 static uint64_t leave_free(const char *path, uint64_t bytes)
 {

@@ -113,7 +113,7 @@ static void fill_memory(const struct workload_entry *read)
 	}
 }
 
-/* Its memory has so many bytes of the disk. */
+/* The bytes of the disk that its memory has. */
 static bool memory_holds(const struct workload_entry *read, uint32_t length)
 {
 	const struct pinion_request *request = &read->request;

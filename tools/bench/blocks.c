@@ -221,13 +221,13 @@ int blocks_end(struct blocks *blocks, double *out_rate)
 	return rc;
 }
 
-int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
+int blocks_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	double rate_now;
 	int rc = blocks_begin(state, side);
 
 	rc = rc == 0 ? blocks_end(state, &rate_now) : rc;
-	return rc == 0 ? figures_add(out_figures, rate_now) : rc;
+	return rc == 0 ? samples_add(out_figures, rate_now) : rc;
 }
 
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])

@@ -81,7 +81,7 @@ struct blocks {
 
 /* For a subject's table. */
 int blocks_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
+int blocks_run(void *state, enum bench_side side, struct samples *out_figures);
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 void blocks_stop(void *state);
 

@@ -100,7 +100,7 @@ static int run_raw(struct files_bench *bench, bool is_touching, uint64_t *out_el
 	return rc;
 }
 
-static int files_run(void *state, enum bench_side side, struct figures *out_figures)
+static int files_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct files_bench *bench = state;
 	uint64_t elapsed_ns;
@@ -114,7 +114,7 @@ static int files_run(void *state, enum bench_side side, struct figures *out_figu
 		return rc;
 	}
 	/* Bytes per nanosecond are GB per second. */
-	return figures_add(out_figures, (double)bench->set->total_bytes / (double)elapsed_ns);
+	return samples_add(out_figures, (double)bench->set->total_bytes / (double)elapsed_ns);
 }
 
 static uint32_t files_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])

@@ -58,7 +58,7 @@ struct forkjoin {
 	enum pinion_queue_order order;
 	struct frame *frames; /* FORKJOIN_TASKS for each worker */
 	struct frame_pool *pools;
-	struct figures speedups; /* by turns: one worker's time over theirs */
+	struct samples speedups; /* by turns: one worker's time over theirs */
 	/* Written when the tree begins and when it ends. */
 	struct pinion_task turn;
 	uint64_t start_ns;
@@ -204,7 +204,7 @@ static int run_tree(struct forkjoin *forkjoin, struct pinion_runtime *runtime, b
 	return 0;
 }
 
-static int forkjoin_run(void *state, enum bench_side side, struct figures *out_figures)
+static int forkjoin_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct forkjoin *forkjoin = state;
 	int rc = 0;
@@ -215,12 +215,12 @@ static int forkjoin_run(void *state, enum bench_side side, struct figures *out_f
 
 		rc = run_tree(forkjoin, forkjoin->runtime, side == BENCH_OURS, &figure);
 		if (rc == 0) {
-			rc = figures_add(out_figures, figure);
+			rc = samples_add(out_figures, figure);
 		}
 		if (rc == 0 && side == BENCH_OURS && forkjoin->single != NULL) {
 			rc = run_tree(forkjoin, forkjoin->single, true, &single_figure);
 			if (rc == 0) {
-				rc = figures_add(&forkjoin->speedups, single_figure / figure);
+				rc = samples_add(&forkjoin->speedups, single_figure / figure);
 			}
 		}
 	}
@@ -234,8 +234,8 @@ static uint32_t forkjoin_further(void *state, struct bench_further further[BENCH
 	if (forkjoin->single == NULL) {
 		return 0;
 	}
-	figures_sort(&forkjoin->speedups);
-	further[0] = (struct bench_further){"speedup", figures_quantile(&forkjoin->speedups, 0.5)};
+	samples_sort(&forkjoin->speedups);
+	further[0] = (struct bench_further){"speedup", samples_quantile(&forkjoin->speedups, 0.5)};
 	return 1;
 }
 
@@ -245,7 +245,7 @@ static void forkjoin_stop(void *state)
 
 	pinion_runtime_destroy(forkjoin->runtime);
 	pinion_runtime_destroy(forkjoin->single);
-	figures_free(&forkjoin->speedups);
+	samples_free(&forkjoin->speedups);
 	free(forkjoin->frames);
 	free(forkjoin->pools);
 	free(forkjoin);

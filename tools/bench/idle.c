@@ -99,7 +99,7 @@ static void sleep_for(uint32_t period_ms)
 	(void)poll(&poll_fd, 1, (int)period_ms);
 }
 
-int idle_run(void *state, enum bench_side side, struct figures *out_figures)
+int idle_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct idle *idle = state;
 	struct usage_threads threads;
@@ -131,7 +131,7 @@ int idle_run(void *state, enum bench_side side, struct figures *out_figures)
 		rc = bench_pending_check(&idle->readers[i].pending);
 	}
 	return rc != 0 ? rc
-		       : figures_add(out_figures,
+		       : samples_add(out_figures,
 				 1e6 * (double)(after.cpu_ns - before.cpu_ns + own_ns) /
 					 (double)(end_ns - start_ns));
 }
@@ -224,7 +224,7 @@ int idle_start(struct bench *bench, struct bench_setting *out_setting, void **ou
 {
 	const struct idle_way *way = bench->subject->variant;
 	/* As many pairs as there have to be fit into the time, at two turns. */
-	uint64_t period_ms = bench->options->duration_ns / 1000000 / (2 * (FIGURES_PAIRS_MIN + 1));
+	uint64_t period_ms = bench->options->duration_ns / 1000000 / (2 * (SAMPLES_PAIRS_MIN + 1));
 	struct idle *idle = bench_allocate(sizeof(*idle));
 	int rc;
 

@@ -21,7 +21,7 @@ struct idle_way {
 };
 
 int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int idle_run(void *state, enum bench_side side, struct figures *out_figures);
+int idle_run(void *state, enum bench_side side, struct samples *out_figures);
 void idle_stop(void *state);
 uint32_t idle_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 

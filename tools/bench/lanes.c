@@ -34,7 +34,7 @@ struct lanes {
 	uint32_t taken_count;  /* of the turns that count, by the free one */
 	struct bare_sleeper bare;
 	struct bench_place place;
-	struct figures waits[BENCH_FLOOR + 1]; /* of all turns that count */
+	struct samples waits[BENCH_FLOOR + 1]; /* of all turns that count */
 };
 
 static int probe_run(struct pinion_task *task)
@@ -79,7 +79,7 @@ static int submit(struct lanes *lanes, enum bench_side side)
 	return 0;
 }
 
-static int take_figure(struct lanes *lanes, enum bench_side side, struct figures *out_figures)
+static int take_figure(struct lanes *lanes, enum bench_side side, struct samples *out_figures)
 {
 	struct sleeper *sleeper = sleeper_of(lanes, side);
 	uint32_t before = bench_word_read(&sleeper->answers);
@@ -100,22 +100,22 @@ static int take_figure(struct lanes *lanes, enum bench_side side, struct figures
 	if (rc != 0) {
 		return rc;
 	}
-	return figures_add(out_figures, (double)(sleeper->woken_ns - start_ns) / 1000);
+	return samples_add(out_figures, (double)(sleeper->woken_ns - start_ns) / 1000);
 }
 
 /* Turns come in pairs, and the first pair does not count. */
-static int keep_figures(struct lanes *lanes, enum bench_side side, const struct figures *block)
+static int keep_figures(struct lanes *lanes, enum bench_side side, const struct samples *block)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && lanes->has_warmed_up && i < block->count; i++) {
-		rc = figures_add(&lanes->waits[side], block->values[i]);
+		rc = samples_add(&lanes->waits[side], block->values[i]);
 	}
 	lanes->has_warmed_up |= side == BENCH_FLOOR;
 	return rc;
 }
 
-int lanes_run(void *state, enum bench_side side, struct figures *out_figures)
+int lanes_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct lanes *lanes = state;
 	bool is_shared = !lanes->has_free_worker;
@@ -140,12 +140,12 @@ uint32_t lanes_further(void *state, struct bench_further further[BENCH_FURTHER_M
 		return 0;
 	}
 	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
-		figures_sort(&lanes->waits[side]);
+		samples_sort(&lanes->waits[side]);
 	}
 	further[0] = (struct bench_further){
-		"high_start_p99_us", figures_quantile(&lanes->waits[BENCH_OURS], 0.99)};
+		"high_start_p99_us", samples_quantile(&lanes->waits[BENCH_OURS], 0.99)};
 	further[1] = (struct bench_further){
-		"floor_p99_us", figures_quantile(&lanes->waits[BENCH_FLOOR], 0.99)};
+		"floor_p99_us", samples_quantile(&lanes->waits[BENCH_FLOOR], 0.99)};
 	further[2] = (struct bench_further){"low_share_percent", 100 * low / (low + normal)};
 	further[3] = (struct bench_further){"by_free_worker_percent",
 		100.0 * lanes->taken_count / lanes->waits[BENCH_OURS].count};
@@ -164,7 +164,7 @@ void lanes_stop(void *state)
 	sleeper_fini(&lanes->worker);
 	load_fini(&lanes->load);
 	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
-		figures_free(&lanes->waits[side]);
+		samples_free(&lanes->waits[side]);
 	}
 	free(lanes);
 }

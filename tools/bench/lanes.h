@@ -22,7 +22,7 @@ struct lanes_way {
 };
 
 int lanes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int lanes_run(void *state, enum bench_side side, struct figures *out_figures);
+int lanes_run(void *state, enum bench_side side, struct samples *out_figures);
 void lanes_stop(void *state);
 uint32_t lanes_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 

@@ -17,40 +17,40 @@ void bench_lines_subject(struct output_text *text, const struct bench_subject *s
 
 static double median(const struct bench_results *results, int side)
 {
-	return figures_quantile(&results->figures[side], 0.5);
+	return samples_quantile(&results->samples[side], 0.5);
 }
 
-/* What 99 % of the figures were at least as good as. */
+/* What 99 % of the samples were at least as good as. */
 static double p99(
 	const struct bench_subject *subject, const struct bench_results *results, int side)
 {
-	return figures_quantile(&results->figures[side], subject->is_rate ? 0.01 : 0.99);
+	return samples_quantile(&results->samples[side], subject->is_rate ? 0.01 : 0.99);
 }
 
-/* The middle half of the figures, as a share of the median. */
-static double spread_percent(const struct figures *figures)
+/* The middle half of the samples, as a share of the median. */
+static double spread_percent(const struct samples *samples)
 {
-	return 100 * (figures_quantile(figures, 0.75) - figures_quantile(figures, 0.25)) /
-		figures_quantile(figures, 0.5);
+	return 100 * (samples_quantile(samples, 0.75) - samples_quantile(samples, 0.25)) /
+		samples_quantile(samples, 0.5);
 }
 
 static void say_ratio(struct output_text *text, const struct bench_subject *subject,
 	const struct bench_results *results, int side)
 {
-	struct figures_ratio ratio = figures_conclude(&results->ratios[side]);
+	struct samples_ratio ratio = samples_conclude(&results->ratios[side]);
 
 	output_text_format(text,
 		"  against %-22s %10.4g %s (spread %.1f %%), p99 %.4g, ratio %.3f, 95 %% in "
 		"[%.3f, %.3f]%s\n",
 		subject->sides[side], median(results, side), subject->unit,
-		spread_percent(&results->figures[side]), p99(subject, results, side), ratio.ratio,
+		spread_percent(&results->samples[side]), p99(subject, results, side), ratio.ratio,
 		ratio.low, ratio.high, ratio.is_conclusive ? "" : ": noise too high to conclude");
 }
 
 void bench_lines_text(struct output_text *text, const struct bench_subject *subject,
 	const struct bench_setting *setting, const struct bench_results *results)
 {
-	const struct figures *ours = &results->figures[BENCH_OURS];
+	const struct samples *ours = &results->samples[BENCH_OURS];
 
 	output_text_format(text, "%s: %s, %u pairs, %s is better\n", subject->name, setting->text,
 		results->ratios[BENCH_FLOOR].count, subject->is_rate ? "more" : "less");
@@ -87,7 +87,7 @@ static const char *truth(bool is_true)
 
 static void json_ratio(struct output_text *text, const struct bench_results *results, int side)
 {
-	struct figures_ratio ratio = figures_conclude(&results->ratios[side]);
+	struct samples_ratio ratio = samples_conclude(&results->ratios[side]);
 
 	json_number(text, "ratio", ratio.ratio);
 	output_text_format(text, ",");
@@ -107,7 +107,7 @@ static void json_side(struct output_text *text, const struct bench_subject *subj
 	output_text_format(text, ",");
 	json_number(text, "p99", p99(subject, results, side));
 	output_text_format(text, ",");
-	json_number(text, "spread_percent", spread_percent(&results->figures[side]));
+	json_number(text, "spread_percent", spread_percent(&results->samples[side]));
 }
 
 /* With its own ratio; nothing where there is no such side. */
@@ -196,12 +196,12 @@ void bench_lines_json(struct output_text *text, const struct bench_subject *subj
 	output_text_format(text, ",");
 	json_string(text, "unit", subject->unit);
 	output_text_format(text, ",\"better\":\"%s\",\"n\":%u,", subject->is_rate ? "more" : "less",
-		results->figures[BENCH_OURS].count);
+		results->samples[BENCH_OURS].count);
 	json_number(text, "median", median(results, BENCH_OURS));
 	output_text_format(text, ",");
 	json_number(text, "p99", p99(subject, results, BENCH_OURS));
 	output_text_format(text, ",");
-	json_number(text, "spread_percent", spread_percent(&results->figures[BENCH_OURS]));
+	json_number(text, "spread_percent", spread_percent(&results->samples[BENCH_OURS]));
 	output_text_format(text, ",\"pairs\":%u,", results->ratios[BENCH_FLOOR].count);
 	json_point(text, subject, setting);
 	output_text_format(text, "\"floor\":");
@@ -275,18 +275,18 @@ static void csv_machine(struct output_text *text, const struct bench_setting *se
 void bench_lines_csv(struct output_text *text, const struct bench_subject *subject,
 	const struct bench_setting *setting, const struct bench_results *results)
 {
-	struct figures_ratio ratio = figures_conclude(&results->ratios[BENCH_FLOOR]);
+	struct samples_ratio ratio = samples_conclude(&results->ratios[BENCH_FLOOR]);
 
 	output_text_format(text, "%s,%s,", subject->name, subject->unit);
 	csv_point(text, subject, setting);
-	output_text_format(text, "%u,%u,", results->figures[BENCH_OURS].count,
+	output_text_format(text, "%u,%u,", results->samples[BENCH_OURS].count,
 		results->ratios[BENCH_FLOOR].count);
 	csv_number(text, median(results, BENCH_OURS));
 	csv_number(text, p99(subject, results, BENCH_OURS));
-	csv_number(text, spread_percent(&results->figures[BENCH_OURS]));
+	csv_number(text, spread_percent(&results->samples[BENCH_OURS]));
 	csv_string(text, subject->sides[BENCH_FLOOR]);
 	csv_number(text, median(results, BENCH_FLOOR));
-	csv_number(text, spread_percent(&results->figures[BENCH_FLOOR]));
+	csv_number(text, spread_percent(&results->samples[BENCH_FLOOR]));
 	csv_number(text, ratio.ratio);
 	csv_number(text, ratio.low);
 	csv_number(text, ratio.high);

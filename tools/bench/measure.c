@@ -22,13 +22,13 @@ uint64_t bench_now_ns(void)
 static int measure_side(const struct bench_subject *subject, void *state, enum bench_side side,
 	struct bench_results *results, double *out_median)
 {
-	struct figures *block = &results->block;
+	struct samples *block = &results->block;
 	int rc;
 
-	figures_clear(block);
+	samples_clear(block);
 	rc = subject->run(state, side, block);
 	for (uint32_t i = 0; rc == 0 && i < block->count; i++) {
-		rc = figures_add(&results->figures[side], block->values[i]);
+		rc = samples_add(&results->samples[side], block->values[i]);
 	}
 	if (rc == -ENOMEM) {
 		report_line("%s", report_reason(rc));
@@ -37,8 +37,8 @@ static int measure_side(const struct bench_subject *subject, void *state, enum b
 		rc = -ECANCELED;
 	}
 	if (rc == 0) {
-		figures_sort(block);
-		*out_median = figures_quantile(block, 0.5);
+		samples_sort(block);
+		*out_median = samples_quantile(block, 0.5);
 	}
 	return rc;
 }
@@ -59,7 +59,7 @@ static int measure_pair(const struct bench_subject *subject, void *state, bool i
 	}
 	for (int side = BENCH_FLOOR; rc == 0 && side < BENCH_SIDE_COUNT; side++) {
 		if (bench_has_side(subject, side)) {
-			rc = figures_add(
+			rc = samples_add(
 				&results->ratios[side], medians[BENCH_OURS] / medians[side]);
 		}
 	}
@@ -69,18 +69,18 @@ static int measure_pair(const struct bench_subject *subject, void *state, bool i
 static void clear_results(struct bench_results *results)
 {
 	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_clear(&results->figures[side]);
-		figures_clear(&results->ratios[side]);
+		samples_clear(&results->samples[side]);
+		samples_clear(&results->ratios[side]);
 	}
 }
 
 void bench_results_free(struct bench_results *results)
 {
 	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_free(&results->figures[side]);
-		figures_free(&results->ratios[side]);
+		samples_free(&results->samples[side]);
+		samples_free(&results->ratios[side]);
 	}
-	figures_free(&results->block);
+	samples_free(&results->block);
 }
 
 int bench_measure(const struct bench_subject *subject, void *state, uint64_t duration_ns,
@@ -90,14 +90,14 @@ int bench_measure(const struct bench_subject *subject, void *state, uint64_t dur
 	int rc = measure_pair(subject, state, false, results);
 
 	clear_results(results);
-	for (uint32_t pair = 0; rc == 0 && pair < FIGURES_PAIRS_MAX &&
-		(pair < FIGURES_PAIRS_MIN || bench_now_ns() < end_ns);
+	for (uint32_t pair = 0; rc == 0 && pair < SAMPLES_PAIRS_MAX &&
+		(pair < SAMPLES_PAIRS_MIN || bench_now_ns() < end_ns);
 		pair++) {
 		rc = measure_pair(subject, state, pair % 2 == 1, results);
 	}
 	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_sort(&results->figures[side]);
-		figures_sort(&results->ratios[side]);
+		samples_sort(&results->samples[side]);
+		samples_sort(&results->ratios[side]);
 	}
 	return rc;
 }

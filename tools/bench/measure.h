@@ -12,7 +12,7 @@
 #include "tools/bench/subject.h"
 
 /*
- * Takes turns for that long, and at least FIGURES_PAIRS_MIN of them; results
+ * Takes turns for that long, and at least SAMPLES_PAIRS_MIN of them; results
  * come sorted. Returns 0, or what the subject's `run` returned, which is
  * reported. The results are to be freed in any case.
  */

@@ -47,7 +47,7 @@ struct nops {
 	uint32_t open_count;	 /* requests of the batch in hand */
 	uint64_t start_ns;
 	uint32_t figure_count;
-	double figures[NOP_FIGURES];
+	double samples[NOP_FIGURES];
 	enum bench_side side;
 	struct effort effort;
 	int error;
@@ -65,7 +65,7 @@ static bool next_figure(struct nops *nops)
 {
 	uint64_t now_ns = bench_now_ns();
 
-	nops->figures[nops->figure_count++] =
+	nops->samples[nops->figure_count++] =
 		(double)(now_ns - nops->start_ns) / ((double)nops->batch_count * nops->depth_count);
 	nops->left_count = nops->batch_count;
 	nops->start_ns = bench_now_ns();
@@ -141,7 +141,7 @@ static int nop_turn(struct pinion_task *task)
 	return 0;
 }
 
-static int nop_run(void *state, enum bench_side side, struct figures *out_figures)
+static int nop_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct nops *nops = state;
 	int rc;
@@ -155,7 +155,7 @@ static int nop_run(void *state, enum bench_side side, struct figures *out_figure
 		report_line("requests fail: %s", report_reason(rc));
 	}
 	for (uint32_t i = 0; rc == 0 && i < NOP_FIGURES; i++) {
-		rc = figures_add(out_figures, nops->figures[i]);
+		rc = samples_add(out_figures, nops->samples[i]);
 	}
 	return rc;
 }

@@ -177,21 +177,21 @@ static int scale_bin(const struct scale *scale, double value)
 }
 
 /*
- * Shares of the figures by value. Values beyond the last bin's end would press
+ * Shares of the samples by value. Values beyond the last bin's end would press
  * all others together, and are counted in the last.
  */
 static void add_histogram(struct output_text *text, const char *name, uint32_t panel,
-	const struct figures *figures, const struct scale *scale)
+	const struct samples *samples, const struct scale *scale)
 {
 	uint32_t bins[PLOT_BINS] = {0};
 
-	for (uint32_t i = 0; i < figures->count; i++) {
-		bins[scale_bin(scale, figures->values[i])]++;
+	for (uint32_t i = 0; i < samples->count; i++) {
+		bins[scale_bin(scale, samples->values[i])]++;
 	}
 	output_text_format(text, "$%s_%u << EOD\n", name, panel);
 	for (int i = 0; i < PLOT_BINS; i++) {
 		output_text_format(text, "%.6g %.4g\n", (scale->edges[i] + scale->edges[i + 1]) / 2,
-			100.0 * bins[i] / figures->count);
+			100.0 * bins[i] / samples->count);
 	}
 	output_text_string(text, "EOD\n");
 }
@@ -199,12 +199,12 @@ static void add_histogram(struct output_text *text, const char *name, uint32_t p
 static void add_histograms(struct output_text *text, struct panel *panel, uint32_t index,
 	const struct bench_results *results)
 {
-	const struct figures *ours = &results->figures[BENCH_OURS];
-	const struct figures *floor = &results->figures[BENCH_FLOOR];
-	double floor_low = figures_quantile(floor, 0.01);
-	double floor_high = figures_quantile(floor, 0.99);
-	double low = figures_quantile(ours, 0.01);
-	double high = figures_quantile(ours, 0.99);
+	const struct samples *ours = &results->samples[BENCH_OURS];
+	const struct samples *floor = &results->samples[BENCH_FLOOR];
+	double floor_low = samples_quantile(floor, 0.01);
+	double floor_high = samples_quantile(floor, 0.99);
+	double low = samples_quantile(ours, 0.01);
+	double high = samples_quantile(ours, 0.99);
 	struct scale scale;
 
 	low = floor_low < low ? floor_low : low;
@@ -218,10 +218,10 @@ static void add_row(struct output_text *text, uint32_t value, const struct bench
 {
 	output_text_format(text, "%u", value);
 	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
-		const struct figures *figures = &results->figures[side];
+		const struct samples *samples = &results->samples[side];
 
-		output_text_format(text, " %.6g %.6g %.6g", figures_quantile(figures, 0.5),
-			figures_quantile(figures, 0.25), figures_quantile(figures, 0.75));
+		output_text_format(text, " %.6g %.6g %.6g", samples_quantile(samples, 0.5),
+			samples_quantile(samples, 0.25), samples_quantile(samples, 0.75));
 	}
 	output_text_string(text, "\n");
 }

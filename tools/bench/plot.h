@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Results as a picture: an SVG that gnuplot draws. One panel for each subject:
- * how the figures of ours and of the floor are distributed or, where it was
+ * how the samples of ours and of the floor are distributed or, where it was
  * measured at several points, their medians over these, with the middle half.
  */
 #ifndef PINION_TOOLS_BENCH_PLOT_H

@@ -80,7 +80,7 @@ void pools_fini(struct pools *pools)
 }
 
 int pools_take_figures(
-	struct pools *pools, bool (*use)(struct pools *pools), struct figures *out_figures)
+	struct pools *pools, bool (*use)(struct pools *pools), struct samples *out_figures)
 {
 	for (uint32_t i = 0; i < POOL_FIGURES; i++) {
 		uint64_t start_ns = bench_now_ns();
@@ -90,7 +90,7 @@ int pools_take_figures(
 			report_line("a buffer was not there");
 			return -EAGAIN;
 		}
-		rc = figures_add(out_figures, (double)(bench_now_ns() - start_ns) / POOL_PAIRS);
+		rc = samples_add(out_figures, (double)(bench_now_ns() - start_ns) / POOL_PAIRS);
 		if (rc != 0) {
 			return rc;
 		}
@@ -123,7 +123,7 @@ int pool_start(struct bench *bench, struct bench_setting *out_setting, void **ou
 	return 0;
 }
 
-int pool_run(void *state, enum bench_side side, struct figures *out_figures)
+int pool_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	return pools_take_figures(
 		state, side == BENCH_OURS ? pools_use_ours : use_queue, out_figures);

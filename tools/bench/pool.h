@@ -42,14 +42,14 @@ struct pools {
 int pools_init(struct pools *pools, const struct pool_way *way, struct bench_setting *out_setting);
 void pools_fini(struct pools *pools);
 
-/* The figures of a turn; `use` takes and gives back POOL_PAIRS times. */
+/* The samples of a turn; `use` takes and gives back POOL_PAIRS times. */
 int pools_take_figures(
-	struct pools *pools, bool (*use)(struct pools *pools), struct figures *out_figures);
+	struct pools *pools, bool (*use)(struct pools *pools), struct samples *out_figures);
 bool pools_use_ours(struct pools *pools);
 
 /* Of a subject with one thread: its variant is a pool_way. */
 int pool_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int pool_run(void *state, enum bench_side side, struct figures *out_figures);
+int pool_run(void *state, enum bench_side side, struct samples *out_figures);
 void pool_stop(void *state);
 
 static inline bool pools_take(struct pools *pools, struct pinion_buffer *out_buffer)

@@ -43,7 +43,7 @@ struct spawn {
 	uint64_t remaining_count; /* tasks of the figure in hand */
 	uint64_t start_ns;
 	uint32_t figure_count;
-	double figures[SPAWN_FIGURES];
+	double samples[SPAWN_FIGURES];
 	enum bench_side side;
 	int error;
 	/* The floor's queue. */
@@ -109,7 +109,7 @@ static bool spawn_next_figure(struct spawn *spawn)
 {
 	uint64_t now_ns = bench_now_ns();
 
-	spawn->figures[spawn->figure_count++] =
+	spawn->samples[spawn->figure_count++] =
 		(double)(now_ns - spawn->start_ns) / SPAWN_FIGURE_TASKS;
 	spawn->remaining_count = SPAWN_FIGURE_TASKS;
 	spawn->start_ns = bench_now_ns();
@@ -192,7 +192,7 @@ static int spawn_turns(struct spawners *all, enum bench_side side)
 	return bench_word_wait(&all->done, before);
 }
 
-int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
+int spawn_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct spawners *all = state;
 	int rc = spawn_turns(all, side);
@@ -205,7 +205,7 @@ int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
 			report_line("cannot spawn: %s", report_reason(rc));
 		}
 		for (uint32_t i = 0; rc == 0 && i < SPAWN_FIGURES; i++) {
-			rc = figures_add(out_figures, spawn->figures[i]);
+			rc = samples_add(out_figures, spawn->samples[i]);
 		}
 	}
 	return rc;

@@ -25,7 +25,7 @@ struct spawn_way {
 };
 
 int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int spawn_run(void *state, enum bench_side side, struct figures *out_figures);
+int spawn_run(void *state, enum bench_side side, struct samples *out_figures);
 void spawn_stop(void *state);
 
 /* What both of them have. */

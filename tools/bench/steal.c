@@ -37,7 +37,7 @@ struct steal {
 	uint32_t kick_count;
 	uint32_t offer_count;
 	uint32_t figure_count;
-	double figures[STEAL_FIGURES];
+	double samples[STEAL_FIGURES];
 	uint64_t hot_count; /* over all turns, and those that found it asleep */
 	uint64_t cold_count;
 	int error;
@@ -163,7 +163,7 @@ static int steal_once(struct steal *steal, bool is_warm)
 	if (rc == 0 && await_taken(steal, before, start_ns + STEAL_HOT_NS)) {
 		steal->hot_count++;
 		if (is_warm) {
-			steal->figures[steal->figure_count++] =
+			steal->samples[steal->figure_count++] =
 				(double)(steal->taken_ns - start_ns);
 		}
 		return 0;
@@ -237,7 +237,7 @@ static int steal_turn(struct pinion_task *task)
 
 /* ---- the subject ---- */
 
-static int steal_run(void *state, enum bench_side side, struct figures *out_figures)
+static int steal_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct steal *steal = state;
 	int rc;
@@ -258,7 +258,7 @@ static int steal_run(void *state, enum bench_side side, struct figures *out_figu
 		return BENCH_SKIPPED;
 	}
 	for (uint32_t i = 0; rc == 0 && i < steal->figure_count; i++) {
-		rc = figures_add(out_figures, steal->figures[i]);
+		rc = samples_add(out_figures, steal->samples[i]);
 	}
 	return rc;
 }

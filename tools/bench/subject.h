@@ -9,7 +9,7 @@
 #ifndef PINION_TOOLS_BENCH_SUBJECT_H
 #define PINION_TOOLS_BENCH_SUBJECT_H
 
-#include "tools/bench/figures.h"
+#include "tools/bench/samples.h"
 #include "tools/bench/sweep.h"
 
 #include <pinion/runtime.h>
@@ -87,7 +87,7 @@ struct bench_subject {
 	bool is_rate;	  /* more is better */
 	uint32_t axes;	  /* BENCH_BY() of each that it can be measured by */
 	const char *brief;
-	/* How each side comes by its figures; NULL: there is no such side. */
+	/* How each side comes by its samples; NULL: there is no such side. */
 	const char *sides[BENCH_SIDE_COUNT];
 	/*
 	 * Private to its functions, which several subjects may share; or NULL.
@@ -101,7 +101,7 @@ struct bench_subject {
 	 */
 	int (*start)(struct bench *bench, struct bench_setting *out_setting, void **out_state);
 	/* Takes one figure of that side, or a block of them. */
-	int (*run)(void *state, enum bench_side side, struct figures *out_figures);
+	int (*run)(void *state, enum bench_side side, struct samples *out_figures);
 	void (*stop)(void *state);
 	/*
 	 * Called once, between the last `run` and `stop`; returns how many. May
@@ -117,10 +117,10 @@ static inline bool bench_has_side(const struct bench_subject *subject, int side)
 
 /* The measurements of a subject; sorted when it is complete. */
 struct bench_results {
-	struct figures figures[BENCH_SIDE_COUNT];
-	struct figures block; /* the turn in hand */
+	struct samples samples[BENCH_SIDE_COUNT];
+	struct samples block; /* the turn in hand */
 	/* Ours over that side, by pair; nothing under BENCH_OURS. */
-	struct figures ratios[BENCH_SIDE_COUNT];
+	struct samples ratios[BENCH_SIDE_COUNT];
 	struct bench_further further[BENCH_FURTHER_MAX];
 	uint32_t further_count;
 };

@@ -48,7 +48,7 @@ struct timers {
 	uint32_t remaining_count; /* of the figure in hand */
 	uint64_t start_ns;
 	uint32_t figure_count;
-	double figures[TIMER_FIGURES];
+	double samples[TIMER_FIGURES];
 	enum bench_side side;
 	int error;
 	uint32_t done;
@@ -99,7 +99,7 @@ static bool next_figure(struct timers *timers)
 {
 	uint64_t now_ns = bench_now_ns();
 
-	timers->figures[timers->figure_count++] =
+	timers->samples[timers->figure_count++] =
 		(double)(now_ns - timers->start_ns) / TIMER_FIGURE_TIMERS;
 	timers->remaining_count = TIMER_FIGURE_TIMERS;
 	timers->start_ns = bench_now_ns();
@@ -196,7 +196,7 @@ static int timer_turn(struct pinion_task *task)
 	return 0;
 }
 
-static int timer_run(void *state, enum bench_side side, struct figures *out_figures)
+static int timer_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct timers *timers = state;
 	int rc;
@@ -208,7 +208,7 @@ static int timer_run(void *state, enum bench_side side, struct figures *out_figu
 		report_line("timers fail: %s", report_reason(rc));
 	}
 	for (uint32_t i = 0; rc == 0 && i < TIMER_FIGURES; i++) {
-		rc = figures_add(out_figures, timers->figures[i]);
+		rc = samples_add(out_figures, timers->samples[i]);
 	}
 	return rc;
 }

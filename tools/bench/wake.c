@@ -32,8 +32,8 @@ struct wake {
 	/* Of the turn in hand, where a worker wakes. */
 	struct pinion_task turn;
 	enum bench_side side;
-	struct figures *figures;
-	struct figures waker_ns[BENCH_SIDE_COUNT]; /* of all turns but the first */
+	struct samples *samples;
+	struct samples waker_ns[BENCH_SIDE_COUNT]; /* of all turns but the first */
 	bool has_warmed_up[BENCH_SIDE_COUNT];
 	int error;
 	uint32_t done;
@@ -64,7 +64,7 @@ static int wake_once(struct wake *wake, enum bench_side side, uint64_t *out_star
 	if (rc != 0) {
 		report_line("cannot spawn: %s", report_reason(rc));
 	} else if (wake->has_warmed_up[side]) {
-		rc = figures_add(&wake->waker_ns[side], (double)(end_ns - *out_start_ns));
+		rc = samples_add(&wake->waker_ns[side], (double)(end_ns - *out_start_ns));
 	}
 	return rc;
 }
@@ -86,8 +86,8 @@ static int take_figures(struct wake *wake, struct sleeper *worker)
 			rc = bench_word_wait(&sleeper->answers, answers);
 		}
 		if (rc == 0) {
-			rc = figures_add(
-				wake->figures, (double)(sleeper->woken_ns - start_ns) / 1000);
+			rc = samples_add(
+				wake->samples, (double)(sleeper->woken_ns - start_ns) / 1000);
 		}
 	}
 	return rc;
@@ -122,13 +122,13 @@ static int wake_turn(struct pinion_task *task)
 	return 0;
 }
 
-int wake_run(void *state, enum bench_side side, struct figures *out_figures)
+int wake_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct wake *wake = state;
 	int rc;
 
 	wake->side = side;
-	wake->figures = out_figures;
+	wake->samples = out_figures;
 	if (wake->worker_count == 1) {
 		rc = take_figures(wake, &wake->workers[0]);
 	} else {
@@ -149,9 +149,9 @@ uint32_t wake_further(void *state, struct bench_further further[BENCH_FURTHER_MA
 	struct wake *wake = state;
 
 	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
-		figures_sort(&wake->waker_ns[side]);
+		samples_sort(&wake->waker_ns[side]);
 		further[side] = (struct bench_further){
-			names[side], figures_quantile(&wake->waker_ns[side], 0.5)};
+			names[side], samples_quantile(&wake->waker_ns[side], 0.5)};
 	}
 	return 2;
 }
@@ -164,7 +164,7 @@ void wake_stop(void *state)
 	bare_sleeper_stop(&wake->bare);
 	bench_place_restore(&wake->place);
 	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
-		figures_free(&wake->waker_ns[side]);
+		samples_free(&wake->waker_ns[side]);
 	}
 	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
 		bench_pending_close(&wake->pending[i]);

@@ -20,7 +20,7 @@ struct wake_way {
 };
 
 int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int wake_run(void *state, enum bench_side side, struct figures *out_figures);
+int wake_run(void *state, enum bench_side side, struct samples *out_figures);
 void wake_stop(void *state);
 uint32_t wake_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 

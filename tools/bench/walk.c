@@ -141,7 +141,7 @@ static int run_floor(struct walk *walk)
 
 /* ---- the subject ---- */
 
-static int walk_run(void *state, enum bench_side side, struct figures *out_figures)
+static int walk_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct walk *walk = state;
 	uint64_t start_ns = bench_now_ns();
@@ -154,7 +154,7 @@ static int walk_run(void *state, enum bench_side side, struct figures *out_figur
 		return -ENOENT;
 	}
 	return rc != 0 ? rc
-		       : figures_add(out_figures,
+		       : samples_add(out_figures,
 				 (double)(bench_now_ns() - start_ns) / (double)walk->entry_count);
 }
 
@@ -251,7 +251,7 @@ static int check_tree(const char *path)
 }
 
 /*
- * No worker takes part, but a reader of the figures may want to know of rings.
+ * No worker takes part, but a reader of the samples may want to know of rings.
  */
 static int find_facts(const struct bench *bench, struct bench_setting *out_setting)
 {

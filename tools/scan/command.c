@@ -264,7 +264,7 @@ struct taker {
 	bool (*own)(struct scan_options *options, const char *value);
 	bool (*report)(struct report_options *options, const char *name, const char *value);
 	bool (*scanning)(struct scanning_options *options, const char *value);
-	/* With several options, told apart by their names. */
+	/* With several options, distinguished by their names. */
 	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
 	size_t flag_at; /* in struct scan_options */
 };

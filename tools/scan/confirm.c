@@ -47,7 +47,7 @@ struct confirm_room {
 	pcre2_match_context *limits;
 	pcre2_jit_stack *stack;
 	size_t max_width; /* of matches that count */
-	size_t start;	  /* the last one that was tried */
+	size_t start;	  /* the last that was tried */
 };
 
 int confirm_regex_create(enum rule_dialect dialect, enum confirm_scope scope, const char *pattern,

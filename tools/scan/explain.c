@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the path, the last one that is true of it. */
+/* Of the path, the last that is true of it. */
 enum explain_state {
 	EXPLAIN_UNSEEN,	   /* no walk came by */
 	EXPLAIN_DIRECTORY, /* something in it was seen */

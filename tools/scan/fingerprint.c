@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is hashed begins with the name of this way to do it.
+ * The hashed text begins with the name of this way to do it.
  */
 #include "tools/scan/fingerprint.h"
 

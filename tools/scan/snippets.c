@@ -29,7 +29,7 @@ static struct snippet *insert(struct snippets *list, size_t index)
 		list->items = items;
 		list->capacity = capacity;
 	}
-	/* The one after the last may hold memory to use again. */
+	/* The item after the last may hold memory to use again. */
 	unused = list->items[list->count];
 	memmove(&list->items[index + 1], &list->items[index],
 		(list->count - index) * sizeof(*list->items));

@@ -210,20 +210,20 @@ static inline int peer_compare(const void *left, const void *right)
 static inline void peer_measure(
 	const char *peer, const struct peer_subject *subject, double seconds, int worker_count)
 {
-	static double figures[PEER_FIGURES_MAX];
+	static double samples[PEER_FIGURES_MAX];
 	double divisor = strcmp(subject->unit, "us") == 0 ? 1000 : 1;
 	uint64_t end_ns = peer_now_ns() + (uint64_t)(seconds * 1e9);
 	uint32_t count = 0;
 
 	(void)subject->figure(worker_count); /* does not count */
 	while (count < PEER_FIGURES_MAX && (count < PEER_FIGURES_MIN || peer_now_ns() < end_ns)) {
-		figures[count++] = subject->figure(worker_count);
+		samples[count++] = subject->figure(worker_count);
 	}
-	qsort(figures, count, sizeof(figures[0]), peer_compare);
+	qsort(samples, count, sizeof(samples[0]), peer_compare);
 	printf("{\"bench\":\"%s\",\"peer\":\"%s\",\"unit\":\"%s\",\"n\":%u,\"median\":%.6g,"
 	       "\"p99\":%.6g,\"workers\":%d}\n",
-		subject->name, peer, subject->unit, count, figures[count / 2] / divisor,
-		figures[(count - 1) * 99 / 100] / divisor, worker_count);
+		subject->name, peer, subject->unit, count, samples[count / 2] / divisor,
+		samples[(count - 1) * 99 / 100] / divisor, worker_count);
 }
 
 /* `subjects` ends with an entry without a name. */

@@ -33,7 +33,7 @@ struct channels {
 	struct pinion_task *messages[BENCH_MPMC_CELLS];
 	struct pinion_task task; /* what pointers point to; never run */
 	enum bench_side side;
-	struct figures *figures; /* of the thread that receives */
+	struct samples *samples; /* of the thread that receives */
 	int error;
 	uint32_t is_over; /* waiting threads give up */
 };
@@ -75,7 +75,7 @@ static bool go_through(struct channels *channels)
 	return true;
 }
 
-static int channel_run(void *state, enum bench_side side, struct figures *out_figures)
+static int channel_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct channels *channels = state;
 	int rc = 0;
@@ -88,7 +88,7 @@ static int channel_run(void *state, enum bench_side side, struct figures *out_fi
 			report_line("a message was lost");
 			return -EIO;
 		}
-		rc = figures_add(
+		rc = samples_add(
 			out_figures, (double)(bench_now_ns() - start_ns) / CHANNEL_MESSAGES);
 	}
 	return rc;
@@ -130,7 +130,7 @@ static void *receive_all(void *arg)
 		uint64_t start_ns = bench_now_ns();
 
 		if (receive_figure(channels)) {
-			channels->error = figures_add(channels->figures,
+			channels->error = samples_add(channels->samples,
 				(double)(bench_now_ns() - start_ns) / CHANNEL_MESSAGES);
 		} else {
 			channels->error = -ECANCELED;
@@ -153,14 +153,14 @@ static void send_all(struct channels *channels)
 	}
 }
 
-static int pass_run(void *state, enum bench_side side, struct figures *out_figures)
+static int pass_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct channels *channels = state;
 	pthread_t thread;
 	int rc;
 
 	channels->side = side;
-	channels->figures = out_figures;
+	channels->samples = out_figures;
 	channels->error = 0;
 	channels->is_over = 0;
 	rc = -pthread_create(&thread, NULL, receive_all, channels);

@@ -49,14 +49,14 @@ struct classes {
 	uint32_t ended;	      /* jobs, raised */
 	int error;	      /* of a job */
 	uint64_t end_ns;      /* of the latest */
-	struct figures reads; /* of the turn in hand */
+	struct samples reads; /* of the turn in hand */
 	/* Without queues: a turn of reads in one task, and their p99s. */
 	struct pinion_task bare_turn;
 	uint32_t bare_done;
-	struct figures bare_alone;
-	struct figures bare_beside;
-	struct figures alone; /* of the turns, for further figures */
-	struct figures beside;
+	struct samples bare_alone;
+	struct samples bare_beside;
+	struct samples alone; /* of the turns, for further samples */
+	struct samples beside;
 	/* The other. */
 	struct pinion_runtime *other;
 	struct load load;
@@ -125,7 +125,7 @@ static int read_once(struct classes *classes)
 		report_line("cannot read: %s", report_reason(rc));
 	}
 	if (rc == 0) {
-		rc = figures_add(&classes->reads, (double)(classes->end_ns - start_ns) / 1000);
+		rc = samples_add(&classes->reads, (double)(classes->end_ns - start_ns) / 1000);
 	}
 	return rc;
 }
@@ -142,7 +142,7 @@ static int bare_run(struct pinion_task *task)
 
 		classes->error = read_and_check(classes->file, &classes->random);
 		if (classes->error == 0) {
-			classes->error = figures_add(
+			classes->error = samples_add(
 				&classes->reads, (double)(bench_now_ns() - start_ns) / 1000);
 		}
 	}
@@ -150,11 +150,11 @@ static int bare_run(struct pinion_task *task)
 	return 0;
 }
 
-static int run_bare(struct classes *classes, struct figures *out_p99s)
+static int run_bare(struct classes *classes, struct samples *out_p99s)
 {
 	int rc;
 
-	figures_clear(&classes->reads);
+	samples_clear(&classes->reads);
 	rc = bench_run_turn(classes->own, &classes->bare_turn, &classes->bare_done);
 	if (rc == 0 && classes->error != 0) {
 		rc = classes->error;
@@ -163,14 +163,14 @@ static int run_bare(struct classes *classes, struct figures *out_p99s)
 	if (rc != 0) {
 		return rc;
 	}
-	figures_sort(&classes->reads);
-	return figures_add(out_p99s, figures_quantile(&classes->reads, 0.99));
+	samples_sort(&classes->reads);
+	return samples_add(out_p99s, samples_quantile(&classes->reads, 0.99));
 }
 
-static double median_of(struct figures *figures)
+static double median_of(struct samples *samples)
 {
-	figures_sort(figures);
-	return figures_quantile(figures, 0.5);
+	samples_sort(samples);
+	return samples_quantile(samples, 0.5);
 }
 
 static uint32_t classes_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
@@ -191,7 +191,7 @@ static uint32_t classes_further(void *state, struct bench_further further[BENCH_
 	return 3;
 }
 
-static int classes_run(void *state, enum bench_side side, struct figures *out_figures)
+static int classes_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct classes *classes = state;
 	double p99_us;
@@ -203,7 +203,7 @@ static int classes_run(void *state, enum bench_side side, struct figures *out_fi
 	if (rc == 0 && side == BENCH_SECOND) {
 		rc = run_bare(classes, &classes->bare_beside);
 	}
-	figures_clear(&classes->reads);
+	samples_clear(&classes->reads);
 	for (int i = 0; rc == 0 && i < CLASSES_READS; i++) {
 		rc = read_once(classes);
 	}
@@ -213,12 +213,12 @@ static int classes_run(void *state, enum bench_side side, struct figures *out_fi
 	if (rc != 0) {
 		return rc;
 	}
-	figures_sort(&classes->reads);
-	p99_us = figures_quantile(&classes->reads, 0.99);
+	samples_sort(&classes->reads);
+	p99_us = samples_quantile(&classes->reads, 0.99);
 	if (side != BENCH_SECOND) {
-		rc = figures_add(side == BENCH_OURS ? &classes->beside : &classes->alone, p99_us);
+		rc = samples_add(side == BENCH_OURS ? &classes->beside : &classes->alone, p99_us);
 	}
-	return rc == 0 ? figures_add(out_figures, p99_us) : rc;
+	return rc == 0 ? samples_add(out_figures, p99_us) : rc;
 }
 
 static void classes_stop(void *state)
@@ -234,11 +234,11 @@ static void classes_stop(void *state)
 	pinion_runtime_destroy(classes->own);
 	bench_place_restore(&classes->place);
 	load_fini(&classes->load);
-	figures_free(&classes->reads);
-	figures_free(&classes->bare_alone);
-	figures_free(&classes->bare_beside);
-	figures_free(&classes->alone);
-	figures_free(&classes->beside);
+	samples_free(&classes->reads);
+	samples_free(&classes->bare_alone);
+	samples_free(&classes->bare_beside);
+	samples_free(&classes->alone);
+	samples_free(&classes->beside);
 	if (classes->file >= 0) {
 		close(classes->file);
 	}

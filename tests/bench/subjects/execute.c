@@ -36,7 +36,7 @@ struct execute {
 	enum bench_side side;
 	uint32_t trip_count; /* of the figure in hand */
 	uint32_t figure_count;
-	double figures[EXECUTE_FIGURES];
+	double samples[EXECUTE_FIGURES];
 	uint64_t start_ns;
 	int error;
 	uint32_t done;
@@ -62,7 +62,7 @@ static bool next_trip(struct execute *execute)
 		return true;
 	}
 	now_ns = bench_now_ns();
-	execute->figures[execute->figure_count++] =
+	execute->samples[execute->figure_count++] =
 		(double)(now_ns - execute->start_ns) / 1000 / EXECUTE_TRIPS;
 	execute->trip_count = 0;
 	execute->start_ns = now_ns;
@@ -171,7 +171,7 @@ static int run_floor(struct execute *execute)
 	return rc == 0 ? bench_word_wait(&execute->answerer_ended, ended) : rc;
 }
 
-static int execute_run(void *state, enum bench_side side, struct figures *out_figures)
+static int execute_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct execute *execute = state;
 	int rc;
@@ -188,7 +188,7 @@ static int execute_run(void *state, enum bench_side side, struct figures *out_fi
 		}
 	}
 	for (uint32_t i = 0; rc == 0 && i < execute->figure_count; i++) {
-		rc = figures_add(out_figures, execute->figures[i]);
+		rc = samples_add(out_figures, execute->samples[i]);
 	}
 	return rc;
 }

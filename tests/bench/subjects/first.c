@@ -51,7 +51,7 @@ struct first {
 	/* Only through __atomic builtins. */
 	uint32_t has_failed;
 	uint32_t has_begun;
-	struct figures next; /* MiB of the second part, ours */
+	struct samples next; /* MiB of the second part, ours */
 };
 
 static const struct digest_algorithm *algorithm(void)
@@ -228,7 +228,7 @@ static int run_floor(struct first *first)
 	return rc;
 }
 
-static int first_run(void *state, enum bench_side side, struct figures *out_figures)
+static int first_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct first *first = state;
 	int rc;
@@ -241,10 +241,10 @@ static int first_run(void *state, enum bench_side side, struct figures *out_figu
 		rc = -ECANCELED;
 	}
 	if (rc == 0) {
-		rc = figures_add(out_figures, sum_mib(first, 0));
+		rc = samples_add(out_figures, sum_mib(first, 0));
 	}
 	if (rc == 0 && side == BENCH_OURS) {
-		rc = figures_add(&first->next, sum_mib(first, 1));
+		rc = samples_add(&first->next, sum_mib(first, 1));
 	}
 	return rc;
 }
@@ -253,8 +253,8 @@ static uint32_t first_further(void *state, struct bench_further further[BENCH_FU
 {
 	struct first *first = state;
 
-	figures_sort(&first->next);
-	further[0] = (struct bench_further){"next_mib", figures_quantile(&first->next, 0.5)};
+	samples_sort(&first->next);
+	further[0] = (struct bench_further){"next_mib", samples_quantile(&first->next, 0.5)};
 	return 1;
 }
 
@@ -268,7 +268,7 @@ static void first_stop(void *state)
 		close(first->cached.files[i].fd);
 	}
 	free(first->cached.files);
-	figures_free(&first->next);
+	samples_free(&first->next);
 	free(first->counts);
 	free(first);
 }

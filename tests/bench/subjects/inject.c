@@ -160,7 +160,7 @@ static int run_burst(struct inject *inject, double *out_figure)
 	return rc;
 }
 
-int inject_run(void *state, enum bench_side side, struct figures *out_figures)
+int inject_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct inject *inject = state;
 	int rc = 0;
@@ -172,7 +172,7 @@ int inject_run(void *state, enum bench_side side, struct figures *out_figures)
 		rc = run_burst(inject, &figure);
 		if (rc == 0) {
 			bench_place_apart(&inject->place, inject->thread_id);
-			rc = figures_add(out_figures, figure);
+			rc = samples_add(out_figures, figure);
 		}
 	}
 	return rc;

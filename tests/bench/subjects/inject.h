@@ -65,7 +65,7 @@ struct inject {
 
 /* For a subject's table. */
 int inject_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
-int inject_run(void *state, enum bench_side side, struct figures *out_figures);
+int inject_run(void *state, enum bench_side side, struct samples *out_figures);
 void inject_stop(void *state);
 
 #endif

@@ -171,7 +171,7 @@ static int run_burst(struct burst *burst, double *out_figure)
 	return rc;
 }
 
-static int burst_run(void *state, enum bench_side side, struct figures *out_figures)
+static int burst_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct burst *burst = state;
 	int rc = 0;
@@ -183,7 +183,7 @@ static int burst_run(void *state, enum bench_side side, struct figures *out_figu
 		rc = run_burst(burst, &figure);
 		if (rc == 0) {
 			bench_place_apart(&burst->place, burst->thread_id);
-			rc = figures_add(out_figures, figure);
+			rc = samples_add(out_figures, figure);
 		}
 	}
 	return rc;

@@ -42,7 +42,7 @@ static int probe_run(struct pinion_task *task)
 	return 0;
 }
 
-static int take_figure(struct inject_wait *wait, enum bench_side side, struct figures *out_figures)
+static int take_figure(struct inject_wait *wait, enum bench_side side, struct samples *out_figures)
 {
 	uint32_t before = bench_word_read(&wait->probed);
 	uint64_t start_ns;
@@ -66,10 +66,10 @@ static int take_figure(struct inject_wait *wait, enum bench_side side, struct fi
 	if (side == BENCH_OURS && figure > wait->max_us) {
 		wait->max_us = figure;
 	}
-	return figures_add(out_figures, figure);
+	return samples_add(out_figures, figure);
 }
 
-static int wait_run(void *state, enum bench_side side, struct figures *out_figures)
+static int wait_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct inject_wait *wait = state;
 	int rc = load_begin(&wait->load, side == BENCH_FLOOR);

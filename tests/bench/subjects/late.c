@@ -27,7 +27,7 @@ struct late {
 	uint64_t deadline_ns;
 	uint64_t random;
 	uint32_t figure_count;
-	double figures[LATE_FIGURES];
+	double samples[LATE_FIGURES];
 	enum bench_side side;
 	int error;
 	uint32_t done;
@@ -51,7 +51,7 @@ static void end_turn(struct late *late, int error)
 
 static void note(struct late *late)
 {
-	late->figures[late->figure_count++] = (double)(bench_now_ns() - late->deadline_ns) / 1000;
+	late->samples[late->figure_count++] = (double)(bench_now_ns() - late->deadline_ns) / 1000;
 }
 
 static void start_next(struct late *late)
@@ -111,7 +111,7 @@ static int late_turn(struct pinion_task *task)
 	return 0;
 }
 
-static int late_run(void *state, enum bench_side side, struct figures *out_figures)
+static int late_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct late *late = state;
 	int rc;
@@ -123,7 +123,7 @@ static int late_run(void *state, enum bench_side side, struct figures *out_figur
 		report_line("cannot start a timer: %s", report_reason(rc));
 	}
 	for (uint32_t i = 0; rc == 0 && i < late->figure_count; i++) {
-		rc = figures_add(out_figures, late->figures[i]);
+		rc = samples_add(out_figures, late->samples[i]);
 	}
 	return rc;
 }

@@ -28,7 +28,7 @@
 enum {
 	LONE_WORKERS = 2,
 	LONE_SHORT_NS = 500 * 1000,
-	LONE_FURTHER = 2, /* longer ones: figures of their own */
+	LONE_FURTHER = 2, /* longer ones: samples of their own */
 	/* In which a worker without work falls asleep. */
 	LONE_REST_NS = 1000 * 1000,
 	STREAM_STEP_NS = 3 * 1000,
@@ -44,7 +44,7 @@ struct lone {
 	enum bench_side side;
 	uint64_t work_ns;
 	struct bare_sleeper bare;			       /* of `lone_stream` */
-	struct figures longer[BENCH_SIDE_COUNT][LONE_FURTHER]; /* us */
+	struct samples longer[BENCH_SIDE_COUNT][LONE_FURTHER]; /* us */
 	pthread_t thread; /* of the other side: does the child's work */
 	bool has_thread;
 	/* Written by the workers. */
@@ -141,7 +141,7 @@ static int run_turn(struct lone *lone, uint64_t work_ns, double *out_us)
 	return rc;
 }
 
-static int lone_run(void *state, enum bench_side side, struct figures *out_figures)
+static int lone_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct lone *lone = state;
 	double figure;
@@ -150,12 +150,12 @@ static int lone_run(void *state, enum bench_side side, struct figures *out_figur
 	lone->side = side;
 	rc = run_turn(lone, LONE_SHORT_NS, &figure);
 	if (rc == 0) {
-		rc = figures_add(out_figures, figure);
+		rc = samples_add(out_figures, figure);
 	}
 	for (int i = 0; rc == 0 && i < LONE_FURTHER; i++) {
 		rc = run_turn(lone, lone_longer_ns[i], &figure);
 		if (rc == 0) {
-			rc = figures_add(&lone->longer[side][i], figure);
+			rc = samples_add(&lone->longer[side][i], figure);
 		}
 	}
 	return rc;
@@ -164,10 +164,10 @@ static int lone_run(void *state, enum bench_side side, struct figures *out_figur
 /* Ours over that side, medians. */
 static double of_side(struct lone *lone, enum bench_side side, uint32_t longer)
 {
-	figures_sort(&lone->longer[BENCH_OURS][longer]);
-	figures_sort(&lone->longer[side][longer]);
-	return figures_quantile(&lone->longer[BENCH_OURS][longer], 0.5) /
-		figures_quantile(&lone->longer[side][longer], 0.5);
+	samples_sort(&lone->longer[BENCH_OURS][longer]);
+	samples_sort(&lone->longer[side][longer]);
+	return samples_quantile(&lone->longer[BENCH_OURS][longer], 0.5) /
+		samples_quantile(&lone->longer[side][longer], 0.5);
 }
 
 static uint32_t lone_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
@@ -257,7 +257,7 @@ static int run_futex_turn(struct lone *lone, double *out_us)
 	return 0;
 }
 
-static int stream_run(void *state, enum bench_side side, struct figures *out_figures)
+static int stream_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct lone *lone = state;
 	int rc = 0;
@@ -268,7 +268,7 @@ static int stream_run(void *state, enum bench_side side, struct figures *out_fig
 		rc = side == BENCH_OURS ? run_stream_turn(lone, &figure)
 					: run_futex_turn(lone, &figure);
 		if (rc == 0) {
-			rc = figures_add(out_figures, figure);
+			rc = samples_add(out_figures, figure);
 		}
 	}
 	return rc;
@@ -289,7 +289,7 @@ static void lone_stop(void *state)
 	}
 	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
 		for (int i = 0; i < LONE_FURTHER; i++) {
-			figures_free(&lone->longer[side][i]);
+			samples_free(&lone->longer[side][i]);
 		}
 	}
 	free(lone);

@@ -21,7 +21,7 @@ static bool use_malloc(struct pools *pools)
 	return true;
 }
 
-static int pool_run_malloc(void *state, enum bench_side side, struct figures *out_figures)
+static int pool_run_malloc(void *state, enum bench_side side, struct samples *out_figures)
 {
 	return pools_take_figures(
 		state, side == BENCH_OURS ? pools_use_ours : use_malloc, out_figures);

@@ -198,7 +198,7 @@ static int end_beside(struct pair *pair, pthread_t thread, int rc)
 	return rc;
 }
 
-static int pair_run_two(void *state, enum bench_side side, struct figures *out_figures)
+static int pair_run_two(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct pair *pair = state;
 	pthread_t thread;
@@ -213,7 +213,7 @@ static int pair_run_two(void *state, enum bench_side side, struct figures *out_f
 				 pools_take_figures(&pair->pools, pools_use_ours, out_figures));
 }
 
-static int pair_run_pass(void *state, enum bench_side side, struct figures *out_figures)
+static int pair_run_pass(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct pair *pair = state;
 	uint32_t number = 0;
@@ -231,7 +231,7 @@ static int pair_run_pass(void *state, enum bench_side side, struct figures *out_
 			number++;
 		}
 		if (rc == 0) {
-			rc = figures_add(
+			rc = samples_add(
 				out_figures, (double)(bench_now_ns() - start_ns) / POOL_PAIRS);
 		}
 	}

@@ -237,7 +237,7 @@ static int run_command(char *const *words, double *out_cpu_s)
 	return rc == 0 ? end_command(words, pid, out_cpu_s) : rc;
 }
 
-static int command_run(void *state, enum bench_side side, struct figures *out_figures)
+static int command_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct command_bench *bench = state;
 	uint64_t start_ns = bench_now_ns();
@@ -245,7 +245,7 @@ static int command_run(void *state, enum bench_side side, struct figures *out_fi
 	int rc = run_command(bench->words[side], &cpu_s);
 
 	if (rc == 0) {
-		rc = figures_add(out_figures, (double)(bench_now_ns() - start_ns) / 1e6);
+		rc = samples_add(out_figures, (double)(bench_now_ns() - start_ns) / 1e6);
 		bench->cpu_s[side] += cpu_s;
 		bench->runs[side]++;
 	}
@@ -264,7 +264,7 @@ static int await_open(int notify_fd)
 	return rc > 0 ? 0 : signals_interrupted() ? -ECANCELED : -ETIME;
 }
 
-static int start_run(void *state, enum bench_side side, struct figures *out_figures)
+static int start_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct command_bench *bench = state;
 	int notify_fd = inotify_init1(IN_CLOEXEC);
@@ -289,7 +289,7 @@ static int start_run(void *state, enum bench_side side, struct figures *out_figu
 		rc = rc != 0 ? rc : end_error;
 	}
 	close(notify_fd);
-	return rc != 0 ? rc : figures_add(out_figures, (double)(opened_ns - start_ns) / 1e3);
+	return rc != 0 ? rc : samples_add(out_figures, (double)(opened_ns - start_ns) / 1e3);
 }
 
 /* ---- the subjects ---- */

@@ -90,7 +90,7 @@ static int run_floor(struct startup *startup)
 	return rc;
 }
 
-static int startup_run(void *state, enum bench_side side, struct figures *out_figures)
+static int startup_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct startup *startup = state;
 	int rc = 0;
@@ -100,7 +100,7 @@ static int startup_run(void *state, enum bench_side side, struct figures *out_fi
 
 		rc = side == BENCH_OURS ? run_ours(startup) : run_floor(startup);
 		if (rc == 0) {
-			rc = figures_add(out_figures, (double)(bench_now_ns() - start_ns) / 1000);
+			rc = samples_add(out_figures, (double)(bench_now_ns() - start_ns) / 1000);
 		}
 	}
 	return rc;

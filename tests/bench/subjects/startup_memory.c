@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures, each a few times.
+ * The samples, each a few times.
  */
 #include "tests/bench/subjects/startup_memory.h"
 #include "tools/bench/tasks.h"
@@ -45,33 +45,33 @@ static uint64_t read_kib(const char *path, const char *name)
 	return kib << 10;
 }
 
-static double median_of(struct figures *figures)
+static double median_of(struct samples *samples)
 {
 	double median;
 
-	figures_sort(figures);
-	median = figures_quantile(figures, 0.5);
-	figures_free(figures);
+	samples_sort(samples);
+	median = samples_quantile(samples, 0.5);
+	samples_free(samples);
 	return median;
 }
 
 /* ---- registering ---- */
 
-static int register_once(struct io_uring *uring, void *memory, struct figures *out_figures)
+static int register_once(struct io_uring *uring, void *memory, struct samples *out_figures)
 {
 	struct iovec range = {.iov_base = memory, .iov_len = REGISTERED_BYTES};
 	uint64_t start_ns = bench_now_ns();
 	int rc = io_uring_register_buffers(uring, &range, 1);
 
 	if (rc == 0) {
-		rc = figures_add(out_figures, (double)(bench_now_ns() - start_ns) / 1e6);
+		rc = samples_add(out_figures, (double)(bench_now_ns() - start_ns) / 1e6);
 		io_uring_unregister_buffers(uring);
 	}
 	return rc;
 }
 
 /* -ENOTSUP: the kernel gave small pages. */
-static int register_memory(struct io_uring *uring, struct figures *out_figures)
+static int register_memory(struct io_uring *uring, struct samples *out_figures)
 {
 	size_t bytes = REGISTERED_BYTES + HUGE_BYTES;
 	uint64_t huge_before = read_kib("/proc/self/smaps_rollup", "AnonHugePages");
@@ -98,7 +98,7 @@ static int register_memory(struct io_uring *uring, struct figures *out_figures)
 	return rc;
 }
 
-static int measure_registering(struct figures *out_figures)
+static int measure_registering(struct samples *out_figures)
 {
 	struct io_uring uring;
 	int rc = io_uring_queue_init(1, &uring, 0);
@@ -113,7 +113,7 @@ static int measure_registering(struct figures *out_figures)
 /* ---- at rest ---- */
 
 static int rest_once(
-	const struct pinion_config *config, struct figures *out_create, struct figures *out_rest)
+	const struct pinion_config *config, struct samples *out_create, struct samples *out_rest)
 {
 	struct pinion_runtime *runtime;
 	uint64_t start_ns = bench_now_ns();
@@ -123,9 +123,9 @@ static int rest_once(
 	if (rc != 0) {
 		return rc;
 	}
-	rc = figures_add(out_create, (double)elapsed_ns / 1e6);
+	rc = samples_add(out_create, (double)elapsed_ns / 1e6);
 	if (rc == 0) {
-		rc = figures_add(out_rest, (double)(read_kib("/proc/self/status", "VmRSS") >> 10));
+		rc = samples_add(out_rest, (double)(read_kib("/proc/self/status", "VmRSS") >> 10));
 	}
 	pinion_runtime_destroy(runtime);
 	return rc;
@@ -134,8 +134,8 @@ static int rest_once(
 static uint32_t measure_rest(
 	const struct pinion_config *config, struct bench_further further[BENCH_FURTHER_MAX])
 {
-	struct figures create = {0};
-	struct figures rest = {0};
+	struct samples create = {0};
+	struct samples rest = {0};
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < TIMES; i++) {
@@ -143,8 +143,8 @@ static uint32_t measure_rest(
 	}
 	if (rc != 0) {
 		report_line("create_ms is left out: %s", report_reason(rc));
-		figures_free(&create);
-		figures_free(&rest);
+		samples_free(&create);
+		samples_free(&rest);
 		return 0;
 	}
 	further[0] = (struct bench_further){"create_ms", median_of(&create)};
@@ -154,7 +154,7 @@ static uint32_t measure_rest(
 
 /* ---- a gigabyte ---- */
 
-static int start_once(const struct pinion_config *config, struct figures *out_figures)
+static int start_once(const struct pinion_config *config, struct samples *out_figures)
 {
 	struct pinion_runtime_info facts;
 	struct pinion_runtime *runtime;
@@ -171,11 +171,11 @@ static int start_once(const struct pinion_config *config, struct figures *out_fi
 	if (facts.arena_bytes < ARENA_BYTES) {
 		return -ENOMEM;
 	}
-	return figures_add(out_figures, (double)elapsed_ns / 1e6);
+	return samples_add(out_figures, (double)elapsed_ns / 1e6);
 }
 
 static int measure_start(
-	const struct pinion_config *config, uint32_t worker_count, struct figures *out_figures)
+	const struct pinion_config *config, uint32_t worker_count, struct samples *out_figures)
 {
 	struct pinion_config large = *config;
 	int rc = 0;
@@ -193,8 +193,8 @@ static int measure_start(
 uint32_t startup_memory_further(const struct pinion_config *config, uint32_t worker_count,
 	struct bench_further further[BENCH_FURTHER_MAX])
 {
-	struct figures registering = {0};
-	struct figures starting = {0};
+	struct samples registering = {0};
+	struct samples starting = {0};
 	uint32_t count = measure_rest(config, further);
 	int rc = measure_registering(&registering);
 
@@ -203,14 +203,14 @@ uint32_t startup_memory_further(const struct pinion_config *config, uint32_t wor
 			(struct bench_further){"register_64m_ms", median_of(&registering)};
 	} else {
 		report_line("register_64m_ms is left out: %s", report_reason(rc));
-		figures_free(&registering);
+		samples_free(&registering);
 	}
 	rc = measure_start(config, worker_count, &starting);
 	if (rc == 0) {
 		further[count++] = (struct bench_further){"start_1g_ms", median_of(&starting)};
 	} else {
 		report_line("start_1g_ms is left out: %s", report_reason(rc));
-		figures_free(&starting);
+		samples_free(&starting);
 	}
 	return count;
 }

@@ -45,7 +45,7 @@ struct steal_spawn {
 	uint64_t before_count;	/* that had run when it began */
 	uint64_t start_ns;
 	uint32_t figure_count;
-	double figures[STEAL_FIGURES];
+	double samples[STEAL_FIGURES];
 	int error;
 	struct counted_task *tasks; /* of a figure */
 	uint64_t ours_counts[STEAL_WORKERS];
@@ -104,7 +104,7 @@ static void begin_figure(struct steal_spawn *spawn)
 /* Notes a figure and says whether another is to come. */
 static bool next_figure(struct steal_spawn *spawn)
 {
-	spawn->figures[spawn->figure_count++] =
+	spawn->samples[spawn->figure_count++] =
 		(double)(bench_now_ns() - spawn->start_ns) / STEAL_FIGURE_TASKS;
 	begin_figure(spawn);
 	return spawn->figure_count < STEAL_FIGURES;
@@ -238,7 +238,7 @@ static int run_ours(struct steal_spawn *spawn)
 	return rc;
 }
 
-static int steal_spawn_run(void *state, enum bench_side side, struct figures *out_figures)
+static int steal_spawn_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct steal_spawn *spawn = state;
 	int rc;
@@ -254,7 +254,7 @@ static int steal_spawn_run(void *state, enum bench_side side, struct figures *ou
 		}
 	}
 	for (uint32_t i = 0; rc == 0 && i < spawn->figure_count; i++) {
-		rc = figures_add(out_figures, spawn->figures[i]);
+		rc = samples_add(out_figures, spawn->samples[i]);
 	}
 	return rc;
 }

@@ -38,9 +38,9 @@ struct thread_pool {
 	uint32_t worker_count;
 	struct bare_sleeper bare;
 	struct bench_place place;
-	struct figures turn;	    /* the turn in progress */
+	struct samples turn;	    /* the turn in progress */
 	double medians[2];	    /* of ours and the floor, in the pair in hand; or 0 */
-	struct figures differences; /* ours less the floor's, of each pair */
+	struct samples differences; /* ours less the floor's, of each pair */
 	struct pinion_call calls[THREAD_POOL_JOBS_MAX];
 };
 
@@ -51,7 +51,7 @@ static int do_nothing(void *arg)
 }
 
 static int take_figure(
-	struct thread_pool *thread_pool, enum bench_side side, struct figures *out_figures)
+	struct thread_pool *thread_pool, enum bench_side side, struct samples *out_figures)
 {
 	uint32_t answers = bench_word_read(&thread_pool->bare.sleeper.answers);
 	uint64_t start_ns = bench_now_ns();
@@ -70,9 +70,9 @@ static int take_figure(
 	}
 	trip_us = (double)(bench_now_ns() - start_ns) / 1000;
 	if (rc == 0) {
-		rc = figures_add(&thread_pool->turn, trip_us);
+		rc = samples_add(&thread_pool->turn, trip_us);
 	}
-	return rc == 0 ? figures_add(out_figures, trip_us) : rc;
+	return rc == 0 ? samples_add(out_figures, trip_us) : rc;
 }
 
 /* A turn is over, and with the second one its pair. */
@@ -81,23 +81,23 @@ static int note_median(struct thread_pool *thread_pool, enum bench_side side)
 	double *medians = thread_pool->medians;
 	double difference;
 
-	figures_sort(&thread_pool->turn);
-	medians[side] = figures_quantile(&thread_pool->turn, 0.5);
+	samples_sort(&thread_pool->turn);
+	medians[side] = samples_quantile(&thread_pool->turn, 0.5);
 	if (medians[BENCH_OURS] == 0 || medians[BENCH_FLOOR] == 0) {
 		return 0;
 	}
 	difference = medians[BENCH_OURS] - medians[BENCH_FLOOR];
 	medians[BENCH_OURS] = 0;
 	medians[BENCH_FLOOR] = 0;
-	return figures_add(&thread_pool->differences, difference);
+	return samples_add(&thread_pool->differences, difference);
 }
 
-static int thread_pool_run(void *state, enum bench_side side, struct figures *out_figures)
+static int thread_pool_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct thread_pool *thread_pool = state;
 	int rc = 0;
 
-	figures_clear(&thread_pool->turn);
+	samples_clear(&thread_pool->turn);
 	for (int i = 0; rc == 0 && i < THREAD_POOL_FIGURES; i++) {
 		rc = take_figure(thread_pool, side, out_figures);
 	}
@@ -162,9 +162,9 @@ static uint32_t thread_pool_further(void *state, struct bench_further further[BE
 	uint32_t count = 0;
 
 	if (thread_pool->differences.count > 0) {
-		figures_sort(&thread_pool->differences);
+		samples_sort(&thread_pool->differences);
 		further[count++] = (struct bench_further){
-			"above_floor_us", figures_quantile(&thread_pool->differences, 0.5)};
+			"above_floor_us", samples_quantile(&thread_pool->differences, 0.5)};
 	}
 	further[count++] = (struct bench_further){"jobs_10ms_percent", measure_jobs(thread_pool)};
 	return count;
@@ -179,8 +179,8 @@ static void thread_pool_stop(void *state)
 	pinion_runtime_destroy(thread_pool->runtime);
 	bare_sleeper_stop(&thread_pool->bare);
 	bench_place_restore(&thread_pool->place);
-	figures_free(&thread_pool->turn);
-	figures_free(&thread_pool->differences);
+	samples_free(&thread_pool->turn);
+	samples_free(&thread_pool->differences);
 	free(thread_pool);
 }
 

@@ -46,9 +46,9 @@ struct urgent {
 	uint64_t end_ns;
 	int error;			      /* of the read in hand */
 	uint32_t done;			      /* reads, raised */
-	struct figures alone;		      /* rates of the bulk */
-	struct figures beside;		      /* with ours */
-	struct figures left[BENCH_FLOOR + 1]; /* percent of what it is alone */
+	struct samples alone;		      /* rates of the bulk */
+	struct samples beside;		      /* with ours */
+	struct samples left[BENCH_FLOOR + 1]; /* percent of what it is alone */
 };
 
 /* ---- one read ---- */
@@ -116,7 +116,7 @@ static int read_bare(struct urgent *urgent)
 /* ---- turns ---- */
 
 /* A read that the bulk did not outlast counts only if there is no other. */
-static int read_meanwhile(struct urgent *urgent, enum bench_side side, struct figures *out_figures)
+static int read_meanwhile(struct urgent *urgent, enum bench_side side, struct samples *out_figures)
 {
 	int rc = 0;
 
@@ -129,12 +129,12 @@ static int read_meanwhile(struct urgent *urgent, enum bench_side side, struct fi
 		if (rc != 0 || (blocks_has_ended(urgent->bulk) && out_figures->count > 0)) {
 			break;
 		}
-		rc = figures_add(out_figures, (double)(urgent->end_ns - urgent->start_ns) / 1000);
+		rc = samples_add(out_figures, (double)(urgent->end_ns - urgent->start_ns) / 1000);
 	}
 	return rc;
 }
 
-static int urgent_run(void *state, enum bench_side side, struct figures *out_figures)
+static int urgent_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct urgent *urgent = state;
 	double alone;
@@ -145,18 +145,18 @@ static int urgent_run(void *state, enum bench_side side, struct figures *out_fig
 	rc = rc == 0 ? blocks_begin(urgent->bulk, BENCH_OURS) : rc;
 	rc = rc == 0 ? read_meanwhile(urgent, side, out_figures) : rc;
 	rc = rc == 0 ? blocks_end(urgent->bulk, &beside) : rc;
-	rc = rc == 0 ? figures_add(&urgent->left[side], 100 * beside / alone) : rc;
+	rc = rc == 0 ? samples_add(&urgent->left[side], 100 * beside / alone) : rc;
 	if (rc == 0 && side == BENCH_OURS) {
-		rc = figures_add(&urgent->alone, alone);
-		rc = rc == 0 ? figures_add(&urgent->beside, beside) : rc;
+		rc = samples_add(&urgent->alone, alone);
+		rc = rc == 0 ? samples_add(&urgent->beside, beside) : rc;
 	}
 	return rc;
 }
 
-static double median_of(struct figures *figures)
+static double median_of(struct samples *samples)
 {
-	figures_sort(figures);
-	return figures_quantile(figures, 0.5);
+	samples_sort(samples);
+	return samples_quantile(samples, 0.5);
 }
 
 static uint32_t urgent_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
@@ -182,10 +182,10 @@ static void urgent_stop(void *state)
 
 	blocks_stop(urgent->bulk); /* cancels a read that a signal left in flight */
 	rawring_destroy(urgent->rawring);
-	figures_free(&urgent->alone);
-	figures_free(&urgent->beside);
-	figures_free(&urgent->left[BENCH_OURS]);
-	figures_free(&urgent->left[BENCH_FLOOR]);
+	samples_free(&urgent->alone);
+	samples_free(&urgent->beside);
+	samples_free(&urgent->left[BENCH_OURS]);
+	samples_free(&urgent->left[BENCH_FLOOR]);
 	free(urgent->block_counts);
 	free(urgent->bytes);
 	free(urgent);

@@ -148,7 +148,7 @@ static void bare_stop(struct bare_reader *bare)
 
 /* From the byte to the answer. */
 static int take_figure(
-	struct completion *completion, enum bench_side side, struct figures *out_figures)
+	struct completion *completion, enum bench_side side, struct samples *out_figures)
 {
 	bool is_ours = side == BENCH_OURS;
 	struct sleeper *sleeper = is_ours ? &completion->worker : &completion->bare.sleeper;
@@ -166,11 +166,11 @@ static int take_figure(
 	if (rc == 0) {
 		rc = bench_word_wait(&sleeper->answers, answers);
 	}
-	return rc == 0 ? figures_add(out_figures, (double)(sleeper->woken_ns - start_ns) / 1000)
+	return rc == 0 ? samples_add(out_figures, (double)(sleeper->woken_ns - start_ns) / 1000)
 		       : rc;
 }
 
-static int completion_run(void *state, enum bench_side side, struct figures *out_figures)
+static int completion_run(void *state, enum bench_side side, struct samples *out_figures)
 {
 	struct completion *completion = state;
 	int rc = 0;

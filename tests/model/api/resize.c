@@ -427,7 +427,7 @@ static bool is_second_out(const void *arg)
 
 	(void)arg;
 	return runtime->shared.workers[1].service.value == PIN_SERVICE_OUT ||
-		pin_request_state_of(word) == PIN_REQUEST_FLYING;
+		pin_request_state_of(word) == PIN_REQUEST_IN_FLIGHT;
 }
 
 static void submit_to_second(struct pinion_request *const *submitted, uint32_t count)

@@ -173,7 +173,7 @@ static void run_cancel_first(void)
 static bool have_two_queued(const void *arg)
 {
 	(void)arg;
-	return runtime->shared.workers[0].device_queue.lined_up == 2;
+	return runtime->shared.workers[0].device_queue.queued == 2;
 }
 
 /* One is in the device, one waits; the urgent one passes that. */
@@ -273,7 +273,7 @@ static bool has_first_part(const void *arg)
 {
 	(void)arg;
 	return requests[0].done_bytes == PIN_REQUEST_PART_BYTES &&
-		runtime->shared.workers[0].device_queue.lined_up == 1;
+		runtime->shared.workers[0].device_queue.queued == 1;
 }
 
 /* The second part has to wait for an hour, until the rate is lifted. */

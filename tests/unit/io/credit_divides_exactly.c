@@ -101,7 +101,7 @@ static void check_parts(void)
 
 /* ---- taking ---- */
 
-/* What is needed, and what is kept beyond it. */
+/* The need, and the credit that is kept beyond it. */
 static void check_take(void)
 {
 	begin(WORKERS, COUNT, PAGES, false);

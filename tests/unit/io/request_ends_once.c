@@ -272,7 +272,7 @@ static void fill_beside_waiting(struct tasks_hold *hold)
 		submit(requests_begin_transfer(
 			&ones[i], PINION_OP_WRITE, &written_file, bytes, 0, sizeof(bytes)));
 	}
-	expect_number("wait for the device", FEW - 1, pin_worker_current()->device_queue.lined_up);
+	expect_number("wait for the device", FEW - 1, pin_worker_current()->device_queue.queued);
 	full_batch_rc = submit_nops(FEW, room + 1);
 	full_rc = submit_nops(FEW, room);
 	filled_count = FEW + room;

@@ -242,7 +242,7 @@ static void await_empty(int fd)
 	}
 }
 
-/* A pipe's reader gets what is there, and the library asks for the rest. */
+/* A pipe's reader gets the bytes there are; the library asks for the rest. */
 static void check_pipe(void)
 {
 	static const uint32_t lengths[] = {100, 200, 50};

@@ -283,7 +283,7 @@ static void check_waits(void)
 	}
 }
 
-/* So many tasks leave nothing of what was known before. */
+/* After these tasks nothing is left of the average before. */
 static void check_forgetting(void)
 {
 	struct pin_queue_interval queue_interval = settle(4000 * (uint64_t)MS);

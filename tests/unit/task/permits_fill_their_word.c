@@ -85,7 +85,7 @@ static void check_total(void)
 	pin_permits_set_max(&permits, (const uint32_t[]){4, 4, 1}, TOTAL + 1);
 	expect_take("another lane", PIN_PERMITS_ROOM, amount(1, 0, 0));
 	expect_true("back", pin_permits_give(&permits, amount(1, 0, 0)));
-	/* Lowered below what is there. */
+	/* Lowered below the present count. */
 	pin_permits_set_max(&permits, (const uint32_t[]){1, 1, 1}, 2);
 	expect_counts("stays", 3, 3, 4);
 	expect_true("gives", pin_permits_give(&permits, amount(3, 3, 3)));

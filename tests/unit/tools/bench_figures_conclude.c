@@ -5,7 +5,7 @@
  * Method: ratios with seeded noise, and small lists whose answers are known.
  */
 #include "tests/support/expect.h"
-#include "tools/bench/figures.h"
+#include "tools/bench/samples.h"
 
 #include <stdint.h>
 
@@ -18,36 +18,36 @@ static double noise(uint64_t *state)
 	return (double)(*state * 0x2545f4914f6cdd1dULL >> 11) / (double)(1ULL << 52) - 1;
 }
 
-static struct figures_ratio conclude(
+static struct samples_ratio conclude(
 	double ratio, double noise_share, uint32_t pair_count, uint64_t seed)
 {
-	struct figures ratios = {0};
-	struct figures_ratio result;
+	struct samples ratios = {0};
+	struct samples_ratio result;
 	uint64_t state = seed;
 
 	for (uint32_t i = 0; i < pair_count; i++) {
 		expect_ready("memory",
-			figures_add(&ratios, ratio * (1 + noise_share * noise(&state))) == 0);
+			samples_add(&ratios, ratio * (1 + noise_share * noise(&state))) == 0);
 	}
-	figures_sort(&ratios);
-	result = figures_conclude(&ratios);
-	figures_free(&ratios);
+	samples_sort(&ratios);
+	result = samples_conclude(&ratios);
+	samples_free(&ratios);
 	return result;
 }
 
 static void test_quantiles(void)
 {
-	struct figures figures = {0};
+	struct samples samples = {0};
 
 	for (int i = 4; i >= 0; i--) {
-		expect_ready("memory", figures_add(&figures, i * 10) == 0);
+		expect_ready("memory", samples_add(&samples, i * 10) == 0);
 	}
-	figures_sort(&figures);
-	expect_true("least", figures_quantile(&figures, 0) == 0);
-	expect_true("median", figures_quantile(&figures, 0.5) == 20);
-	expect_true("between", figures_quantile(&figures, 0.125) == 5);
-	expect_true("most", figures_quantile(&figures, 1) == 40);
-	figures_free(&figures);
+	samples_sort(&samples);
+	expect_true("least", samples_quantile(&samples, 0) == 0);
+	expect_true("median", samples_quantile(&samples, 0.5) == 20);
+	expect_true("between", samples_quantile(&samples, 0.125) == 5);
+	expect_true("most", samples_quantile(&samples, 1) == 40);
+	samples_free(&samples);
 }
 
 /* The ranks that tables of the sign test give. */
@@ -59,17 +59,17 @@ static void test_ranks(void)
 	} known[] = {{6, 1}, {9, 2}, {20, 6}, {25, 8}, {50, 18}, {100, 40}, {1000, 469}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		struct figures ratios = {0};
-		struct figures_ratio result;
+		struct samples ratios = {0};
+		struct samples_ratio result;
 
 		for (uint32_t value = 1; value <= known[i].count; value++) {
-			expect_ready("memory", figures_add(&ratios, value) == 0);
+			expect_ready("memory", samples_add(&ratios, value) == 0);
 		}
-		result = figures_conclude(&ratios);
+		result = samples_conclude(&ratios);
 		expect_number("low rank", known[i].rank, (long long)result.low);
 		expect_number(
 			"high rank", known[i].count + 1 - known[i].rank, (long long)result.high);
-		figures_free(&ratios);
+		samples_free(&ratios);
 	}
 }
 
@@ -79,7 +79,7 @@ static void test_equals_are_equal(void)
 	int held_count = 0;
 
 	for (uint64_t seed = 1; seed <= 400; seed++) {
-		struct figures_ratio result = conclude(1, 0.1, 20, seed);
+		struct samples_ratio result = conclude(1, 0.1, 20, seed);
 
 		held_count += result.low <= 1 && result.high >= 1;
 		expect_true("little noise is conclusive", result.is_conclusive);
@@ -90,7 +90,7 @@ static void test_equals_are_equal(void)
 static void test_slowdown_is_found(void)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++) {
-		struct figures_ratio result = conclude(0.9, 0.05, 12, seed);
+		struct samples_ratio result = conclude(0.9, 0.05, 12, seed);
 
 		expect_true("the interval is below 1", result.high < 1);
 		expect_true("it is conclusive", result.is_conclusive);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum {
-	FIGURES_PER_TURN = 5,
+	SAMPLES_PER_TURN = 5,
 	TURNS_TO_HALF_SPEED = 60,
 };
 
@@ -32,44 +32,44 @@ static double noise(struct double_state *state)
 	return (double)random_below(&state->source, 2000001) / 1e6 - 1;
 }
 
-static int double_run(void *arg, enum bench_side side, struct figures *out_figures)
+static int double_run(void *arg, enum bench_side side, struct samples *out_figures)
 {
 	struct double_state *state = arg;
 	double drift = 1 + (double)state->turn_count++ / TURNS_TO_HALF_SPEED;
 	double time = 100 * drift * (side == BENCH_OURS ? state->ours_time : 1);
 
-	for (int i = 0; i < FIGURES_PER_TURN; i++) {
+	for (int i = 0; i < SAMPLES_PER_TURN; i++) {
 		double figure = time * (1 + 0.05 * noise(state));
 
 		expect_ready("memory",
-			figures_add(out_figures, state->is_rate ? 1000 / figure : figure) == 0);
+			samples_add(out_figures, state->is_rate ? 1000 / figure : figure) == 0);
 	}
 	return 0;
 }
 
 /* By as few pairs as there may be, which is the hardest. */
-static struct figures_ratio measure(
+static struct samples_ratio measure(
 	const struct bench_subject *subject, double ours_time, uint64_t seed)
 {
 	struct bench_subject mutant = *subject;
 	struct bench_results results = {0};
 	struct double_state state = {.is_rate = subject->is_rate, .ours_time = ours_time};
-	struct figures_ratio ratio;
+	struct samples_ratio ratio;
 
 	state.source.state = seed;
 	mutant.run = double_run;
 	expect_number("measured", 0, bench_measure(&mutant, &state, 0, &results));
-	ratio = figures_conclude(&results.ratios[BENCH_FLOOR]);
+	ratio = samples_conclude(&results.ratios[BENCH_FLOOR]);
 	bench_results_free(&results);
 	return ratio;
 }
 
-static bool is_found_slower(const struct bench_subject *subject, const struct figures_ratio *ratio)
+static bool is_found_slower(const struct bench_subject *subject, const struct samples_ratio *ratio)
 {
 	return ratio->is_conclusive && (subject->is_rate ? ratio->high < 1 : ratio->low > 1);
 }
 
-static bool is_found_faster(const struct bench_subject *subject, const struct figures_ratio *ratio)
+static bool is_found_faster(const struct bench_subject *subject, const struct samples_ratio *ratio)
 {
 	return ratio->is_conclusive && (subject->is_rate ? ratio->low > 1 : ratio->high < 1);
 }
@@ -79,7 +79,7 @@ static void check_subject(const struct bench_subject *subject)
 	int equal_count = 0;
 
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		struct figures_ratio ratio = measure(subject, 1.1, seed);
+		struct samples_ratio ratio = measure(subject, 1.1, seed);
 
 		if (!is_found_slower(subject, &ratio)) {
 			printf("%s, seed %llu: 10 %% slower gives %.3f, in [%.3f, %.3f]\n",

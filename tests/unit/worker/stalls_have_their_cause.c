@@ -109,7 +109,7 @@ static struct pin_worker *start(uint32_t lane_floor)
 		pin_store_relaxed_u32(&workers[i].is_stepping, 1);
 		pin_store_relaxed_u32(&workers[i].running_lane, PINION_LANE_NORMAL);
 		pin_store_relaxed_u32(&workers[i].thread_number, 7);
-		pin_request_list_init(&workers[i].flying);
+		pin_request_list_init(&workers[i].in_flight);
 	}
 	thread = (struct pin_thread_state){.cpu_ns = UINT64_MAX};
 	clock_ns = 1000 * LONG_NS;
@@ -275,7 +275,7 @@ static void check_lane(uint32_t lane, const char *name, uint32_t floor, const ch
 	struct pinion_task task = {0};
 	char begin[128];
 
-	pin_store_relaxed_u32(&shared.alerts, PIN_ALERT_LANES);
+	pin_store_relaxed_u32(&shared.flags, PIN_SHARED_LANES);
 	expect_lane_lines("nothing waits", workers, 0, 0);
 	expect_lane_lines("nothing waits", workers, 0, 2 * LONG_NS);
 	push(lane, &task);
@@ -353,7 +353,7 @@ static void begin_read(struct pin_worker *worker, struct pinion_request *request
 {
 	*request = (struct pinion_request){.file = file, .offset_bytes = offset};
 	pin_request_of(request)->cost.account_place = 1;
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 }
 
 static void check_device(void)

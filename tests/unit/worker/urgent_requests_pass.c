@@ -116,23 +116,23 @@ static struct pinion_request *begin_write(
 	return request;
 }
 
-static uint32_t lined_up;
+static uint32_t queued;
 
 static void look_at_queue(struct tasks_hold *hold)
 {
 	(void)hold;
-	lined_up = pin_worker_current()->device_queue.lined_up;
+	queued = pin_worker_current()->device_queue.queued;
 }
 
 /* Requests from outside may come to the worker later than a task does. */
-static void await_lined_up(uint32_t expected)
+static void await_queued(uint32_t expected)
 {
 	struct tasks_hold hold = {.prepare = look_at_queue};
 
 	do {
 		tasks_hold_begin(&hold, runtime, 0);
 		tasks_hold_end(&hold);
-	} while (lined_up != expected);
+	} while (queued != expected);
 }
 
 /*
@@ -155,7 +155,7 @@ static void check_starts(void)
 	expect_number("read", 0, pinion_request_submit(runtime, &read.request));
 	expect_number(
 		"other", 0, pinion_request_submit(runtime, begin_write(&other, 2 * PAGE, false)));
-	await_lined_up(1);
+	await_queued(1);
 	for (uint32_t i = 0; i < ROW; i++) {
 		begin_write(&small[i], PAGE, true);
 		expect_number("passes", PAGE, (long long)requests_do(runtime, &small[i]));
@@ -163,7 +163,7 @@ static void check_starts(void)
 	}
 	expect_number(
 		"last", 0, pinion_request_submit(runtime, begin_write(&small[ROW], PAGE, true)));
-	await_lined_up(2);
+	await_queued(2);
 	/* The read ends short, and would go on: so the pipe ends. */
 	close(ends[1]);
 	expect_number("end of the pipe", 0, (long long)requests_await(&read));

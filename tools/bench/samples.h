@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics of a bench: its figures, and the conclusions they allow.
+ * Statistics of a bench: its samples, and the conclusions they allow.
  * Arithmetic only.
  *
  * A ratio is taken per pair, ours over the floor measured right beside it, so
@@ -15,19 +15,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A growable list of figures. Zero-initialise. */
-struct figures {
+/* A growable list of samples. Zero-initialise. */
+struct samples {
 	double *values;
 	uint32_t count;
 	uint32_t capacity;
 };
 
 /* The fewest pairs for which an interval of 95 % exists: 1 - 2/2^6 = 97 %. */
-#define FIGURES_PAIRS_MIN 6u
+#define SAMPLES_PAIRS_MIN 6u
 /* Beyond these an interval could not be computed, nor would it be narrower. */
-#define FIGURES_PAIRS_MAX 1000u
+#define SAMPLES_PAIRS_MAX 1000u
 
-struct figures_ratio {
+struct samples_ratio {
 	double ratio; /* median over the pairs */
 	double low;   /* with `high`: holds the true median at 95 % or more */
 	double high;
@@ -35,20 +35,20 @@ struct figures_ratio {
 };
 
 /* Returns 0 or -ENOMEM. */
-int figures_add(struct figures *figures, double value);
-void figures_clear(struct figures *figures);
-void figures_free(struct figures *figures);
+int samples_add(struct samples *samples, double value);
+void samples_clear(struct samples *samples);
+void samples_free(struct samples *samples);
 
 /* Needed by all below. */
-void figures_sort(struct figures *figures);
+void samples_sort(struct samples *samples);
 
 /*
- * The quantile of that share, 0 … 1, of the sorted figures, interpolated. There
+ * The quantile of that share, 0 … 1, of the sorted samples, interpolated. There
  * must be at least one.
  */
-double figures_quantile(const struct figures *sorted, double share);
+double samples_quantile(const struct samples *sorted, double share);
 
-/* Of sorted ratios of pairs, 1 … FIGURES_PAIRS_MAX. */
-struct figures_ratio figures_conclude(const struct figures *sorted);
+/* Of sorted ratios of pairs, 1 … SAMPLES_PAIRS_MAX. */
+struct samples_ratio samples_conclude(const struct samples *sorted);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Quantiles and the interval of a median.
  */
-#include "tools/bench/figures.h"
+#include "tools/bench/samples.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,31 +13,31 @@ static const double noise_max = 0.15;
 /* The probability of a value outside the interval, on one side. */
 static const double tail_max = 0.025;
 
-int figures_add(struct figures *figures, double value)
+int samples_add(struct samples *samples, double value)
 {
-	if (figures->count == figures->capacity) {
-		uint32_t capacity = figures->capacity == 0 ? 64 : figures->capacity * 2;
-		double *values = realloc(figures->values, capacity * sizeof(*values));
+	if (samples->count == samples->capacity) {
+		uint32_t capacity = samples->capacity == 0 ? 64 : samples->capacity * 2;
+		double *values = realloc(samples->values, capacity * sizeof(*values));
 
 		if (values == NULL) {
 			return -ENOMEM;
 		}
-		figures->values = values;
-		figures->capacity = capacity;
+		samples->values = values;
+		samples->capacity = capacity;
 	}
-	figures->values[figures->count++] = value;
+	samples->values[samples->count++] = value;
 	return 0;
 }
 
-void figures_clear(struct figures *figures)
+void samples_clear(struct samples *samples)
 {
-	figures->count = 0;
+	samples->count = 0;
 }
 
-void figures_free(struct figures *figures)
+void samples_free(struct samples *samples)
 {
-	free(figures->values);
-	*figures = (struct figures){0};
+	free(samples->values);
+	*samples = (struct samples){0};
 }
 
 static int compare(const void *left, const void *right)
@@ -48,14 +48,14 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-void figures_sort(struct figures *figures)
+void samples_sort(struct samples *samples)
 {
-	if (figures->count > 1) {
-		qsort(figures->values, figures->count, sizeof(*figures->values), compare);
+	if (samples->count > 1) {
+		qsort(samples->values, samples->count, sizeof(*samples->values), compare);
 	}
 }
 
-double figures_quantile(const struct figures *sorted, double share)
+double samples_quantile(const struct samples *sorted, double share)
 {
 	double position = share * (sorted->count - 1);
 	uint32_t below = (uint32_t)position;
@@ -89,17 +89,17 @@ static uint32_t trim_count(uint32_t count)
 	return heads;
 }
 
-struct figures_ratio figures_conclude(const struct figures *sorted)
+struct samples_ratio samples_conclude(const struct samples *sorted)
 {
 	uint32_t count = sorted->count;
 	uint32_t trim = trim_count(count);
-	struct figures_ratio result = {
-		.ratio = figures_quantile(sorted, 0.5),
+	struct samples_ratio result = {
+		.ratio = samples_quantile(sorted, 0.5),
 		.low = sorted->values[trim],
 		.high = sorted->values[count - 1 - trim],
 	};
 
-	result.is_conclusive = count >= FIGURES_PAIRS_MIN &&
+	result.is_conclusive = count >= SAMPLES_PAIRS_MIN &&
 		result.low >= result.ratio * (1 - noise_max) &&
 		result.high <= result.ratio * (1 + noise_max);
 	return result;
