@@ -48,145 +48,18 @@ void pinion_checkpoint_config_init_sized(struct pinion_checkpoint_config *config
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
-/* Says why the log cannot be opened. */
-static int __attribute__((format(printf, 3, 4)))
-refuse(const struct pinion_checkpoint *checkpoint, int error, const char *format, ...)
+int pin_checkpoint_refuse(
+	const struct pinion_checkpoint *checkpoint, int error, const char *format, ...)
 {
 	char line[LINE_BYTES];
 	va_list args;
 
+	PIN_DCHECK(error < 0);
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	pin_log(&checkpoint->log, PINION_LOG_ERROR, "checkpoint %s: %s", checkpoint->path, line);
 	return error;
-}
-
-/* ---- facts ---- */
-
-static const char *find_fact(const uint8_t *header, size_t bytes, const char *name)
-{
-	const char *at = (const char *)header + sizeof(uint32_t);
-	const char *end = (const char *)header + bytes;
-
-	while (at < end) {
-		const char *value = at + strnlen(at, (size_t)(end - at)) + 1;
-		const char *next;
-
-		if (value >= end) {
-			return NULL;
-		}
-		next = value + strnlen(value, (size_t)(end - value)) + 1;
-		if (next > end) {
-			return NULL;
-		}
-		if (strcmp(at, name) == 0) {
-			return value;
-		}
-		at = next;
-	}
-	return NULL;
-}
-
-static int make_header(
-	struct pinion_checkpoint *checkpoint, const struct pinion_checkpoint_config *config)
-{
-	uint32_t version = PIN_CHECKPOINT_VERSION;
-	size_t bytes = sizeof(version);
-	uint8_t *at;
-
-	for (uint32_t i = 0; i < config->fact_count; i++) {
-		bytes += strlen(config->facts[i].name) + strlen(config->facts[i].value) + 2;
-	}
-	if (bytes > PINION_CHECKPOINT_FACT_BYTES_MAX) {
-		return refuse(checkpoint, -EINVAL, "its facts have %zu bytes, more than %d", bytes,
-			PINION_CHECKPOINT_FACT_BYTES_MAX);
-	}
-	checkpoint->header = malloc(bytes);
-	if (checkpoint->header == NULL) {
-		return -ENOMEM;
-	}
-	checkpoint->header_bytes = bytes;
-	memcpy(checkpoint->header, &version, sizeof(version));
-	at = checkpoint->header + sizeof(version);
-	for (uint32_t i = 0; i < config->fact_count; i++) {
-		at = (uint8_t *)stpcpy((char *)at, config->facts[i].name) + 1;
-		at = (uint8_t *)stpcpy((char *)at, config->facts[i].value) + 1;
-	}
-	return 0;
-}
-
-/* Names the first fact of `header` that `other` has otherwise, or lacks. */
-static bool says_other_fact(const struct pinion_checkpoint *checkpoint, const uint8_t *header,
-	size_t bytes, const uint8_t *other, size_t other_bytes)
-{
-	const char *at = (const char *)header + sizeof(uint32_t);
-	bool is_ours = header == checkpoint->header;
-
-	while (at < (const char *)header + bytes) {
-		const char *value = at + strlen(at) + 1;
-		const char *there = find_fact(other, other_bytes, at);
-
-		if (there == NULL || strcmp(there, value) != 0) {
-			there = there == NULL ? "(none)" : there;
-			refuse(checkpoint, -ESTALE,
-				"it is of another run: its %s is %.120s, this run's is %.120s: "
-				"remove it to begin anew",
-				at, is_ours ? there : value, is_ours ? value : there);
-			return true;
-		}
-		at = value + strlen(value) + 1;
-	}
-	return false;
-}
-
-/* Takes over the facts of a log that is only read. */
-static int adopt_header(struct pinion_checkpoint *checkpoint, const uint8_t *header, size_t bytes)
-{
-	uint8_t *copy = malloc(bytes);
-
-	if (copy == NULL) {
-		return -ENOMEM;
-	}
-	memcpy(copy, header, bytes);
-	free(checkpoint->header);
-	checkpoint->header = copy;
-	checkpoint->header_bytes = bytes;
-	return 0;
-}
-
-static int check_header(struct pinion_checkpoint *checkpoint)
-{
-	struct pin_frame_reader reader = {.fd = checkpoint->fd};
-	struct pin_frame frame;
-	const uint8_t *header;
-	uint32_t version = 0;
-	int rc = pin_frame_next(&reader, &frame, &header);
-
-	if (rc == 1 && frame.length >= sizeof(version)) {
-		memcpy(&version, header, sizeof(version));
-	}
-	if (rc < 0 && rc != -EBADMSG) {
-		rc = refuse(checkpoint, rc, "cannot be read: %s", strerror(-rc));
-	} else if (rc != 1 || frame.type != PIN_FRAME_HEADER || frame.sequence != 0) {
-		rc = refuse(
-			checkpoint, -EBADMSG, "it is no checkpoint log, or its start is damaged");
-	} else if (version != PIN_CHECKPOINT_VERSION) {
-		rc = refuse(checkpoint, -EPROTONOSUPPORT,
-			"it has version %u of the format, this is %d", version,
-			PIN_CHECKPOINT_VERSION);
-	} else if ((checkpoint->flags & PINION_CHECKPOINT_READ) != 0) {
-		rc = adopt_header(checkpoint, header, frame.length);
-	} else {
-		bool is_other = says_other_fact(checkpoint, checkpoint->header,
-					checkpoint->header_bytes, header, frame.length) ||
-			says_other_fact(checkpoint, header, frame.length, checkpoint->header,
-				checkpoint->header_bytes);
-
-		rc = is_other ? -ESTALE : 0;
-	}
-	pin_frame_reader_fini(&reader);
-	return rc;
 }
 
 /* ---- the file that is there ---- */
@@ -222,7 +95,7 @@ static int check_gaps(struct pinion_checkpoint *checkpoint)
 			continue;
 		}
 		if ((checkpoint->flags & PINION_CHECKPOINT_SALVAGE) == 0) {
-			return refuse(checkpoint, -EBADMSG,
+			return pin_checkpoint_refuse(checkpoint, -EBADMSG,
 				"it is damaged at offset %llu, up to %llu: what these records say "
 				"is lost: salvage the others, or remove it to begin anew",
 				(unsigned long long)gap->from, (unsigned long long)gap->to);
@@ -242,13 +115,13 @@ static int read_there(struct pinion_checkpoint *checkpoint)
 	int rc = pin_frame_survey(checkpoint->fd, &checkpoint->survey);
 
 	if (rc == -EOVERFLOW) {
-		return refuse(checkpoint, -EBADMSG, "it is damaged at more than %d places",
-			PIN_FRAME_GAPS_MAX);
+		return pin_checkpoint_refuse(checkpoint, -EBADMSG,
+			"it is damaged at more than %d places", PIN_FRAME_GAPS_MAX);
 	}
 	if (rc < 0) {
-		return refuse(checkpoint, rc, "cannot be read: %s", strerror(-rc));
+		return pin_checkpoint_refuse(checkpoint, rc, "cannot be read: %s", strerror(-rc));
 	}
-	rc = check_header(checkpoint);
+	rc = pin_checkpoint_check_header(checkpoint);
 	return rc < 0 ? rc : check_gaps(checkpoint);
 }
 
@@ -319,7 +192,7 @@ static int begin(struct pinion_checkpoint *checkpoint)
 
 	if (checkpoint->survey.file_bytes > state->end_offset &&
 		ftruncate(checkpoint->fd, (off_t)state->end_offset) != 0) {
-		return refuse(
+		return pin_checkpoint_refuse(
 			checkpoint, -errno, "its torn end cannot be cut: %s", strerror(errno));
 	}
 	checkpoint->next_sequence = state->next_sequence;
@@ -351,17 +224,20 @@ static int lock_file(struct pinion_checkpoint *checkpoint)
 			nanosleep(&pause, NULL);
 			continue;
 		}
-		return refuse(checkpoint, -EBUSY, "another process writes it: wait for its end");
+		return pin_checkpoint_refuse(
+			checkpoint, -EBUSY, "another process writes it: wait for its end");
 	}
 	if (fstat(checkpoint->fd, &own) != 0) {
-		return refuse(checkpoint, -errno, "cannot be read: %s", strerror(errno));
+		return pin_checkpoint_refuse(
+			checkpoint, -errno, "cannot be read: %s", strerror(errno));
 	}
 	if (!S_ISREG(own.st_mode)) {
-		return refuse(checkpoint, -EBADMSG, "it is no plain file");
+		return pin_checkpoint_refuse(checkpoint, -EBADMSG, "it is no plain file");
 	}
 	if (stat(checkpoint->path, &named) != 0 || own.st_dev != named.st_dev ||
 		own.st_ino != named.st_ino) {
-		return refuse(checkpoint, -EBUSY, "another process has just replaced it");
+		return pin_checkpoint_refuse(
+			checkpoint, -EBUSY, "another process has just replaced it");
 	}
 	return 0;
 }
@@ -375,9 +251,9 @@ static int open_there(struct pinion_checkpoint *checkpoint)
 	checkpoint->fd = open(
 		checkpoint->path, (reads ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (checkpoint->fd < 0) {
-		return errno == ENOENT && !reads
-			? -ENOENT
-			: refuse(checkpoint, -errno, "cannot be opened: %s", strerror(errno));
+		return errno == ENOENT && !reads ? -ENOENT
+						 : pin_checkpoint_refuse(checkpoint, -errno,
+							   "cannot be opened: %s", strerror(errno));
 	}
 	if (reads) {
 		return read_there(checkpoint);
@@ -394,11 +270,11 @@ static int make_file(struct pinion_checkpoint *checkpoint)
 {
 	checkpoint->fd = open(checkpoint->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (checkpoint->fd < 0) {
-		return errno == EEXIST
-			? refuse(checkpoint, -EEXIST,
-				  "it is there already: resume it, or remove it "
-				  "to begin anew")
-			: refuse(checkpoint, -errno, "cannot be made: %s", strerror(errno));
+		return errno == EEXIST ? pin_checkpoint_refuse(checkpoint, -EEXIST,
+						 "it is there already: resume it, or remove it "
+						 "to begin anew")
+				       : pin_checkpoint_refuse(checkpoint, -errno,
+						 "cannot be made: %s", strerror(errno));
 	}
 	return lock_file(checkpoint);
 }
@@ -424,16 +300,16 @@ static int check_config(
 	bool has_names = config->fact_count == 0 || config->facts != NULL;
 
 	if ((config->flags & ~(uint32_t)FLAGS) != 0) {
-		return refuse(checkpoint, -EINVAL, "flags are %#x, of which %#x are known",
-			config->flags, (unsigned)FLAGS);
+		return pin_checkpoint_refuse(checkpoint, -EINVAL,
+			"flags are %#x, of which %#x are known", config->flags, (unsigned)FLAGS);
 	}
 	if (config->fact_count > PINION_CHECKPOINT_FACTS_MAX || config->reserved != 0) {
-		return refuse(checkpoint, -EINVAL,
+		return pin_checkpoint_refuse(checkpoint, -EINVAL,
 			"fact_count is %u, not 0 to %d, or reserved is set", config->fact_count,
 			PINION_CHECKPOINT_FACTS_MAX);
 	}
 	if (config->sync_ns == 0 || config->sync_ns > SYNC_NS_MAX || config->sync_bytes == 0) {
-		return refuse(checkpoint, -EINVAL,
+		return pin_checkpoint_refuse(checkpoint, -EINVAL,
 			"sync_ns is %llu, sync_bytes %llu: neither may be 0",
 			(unsigned long long)config->sync_ns,
 			(unsigned long long)config->sync_bytes);
@@ -441,7 +317,9 @@ static int check_config(
 	for (uint32_t i = 0; i < config->fact_count && has_names; i++) {
 		has_names = config->facts[i].name != NULL && config->facts[i].value != NULL;
 	}
-	return has_names ? 0 : refuse(checkpoint, -EINVAL, "a fact has no name or no value");
+	return has_names
+		? 0
+		: pin_checkpoint_refuse(checkpoint, -EINVAL, "a fact has no name or no value");
 }
 
 static void free_all(struct pinion_checkpoint *checkpoint)
@@ -508,7 +386,7 @@ int pinion_checkpoint_open(const char *path, const struct pinion_checkpoint_conf
 		return -ENOMEM;
 	}
 	rc = check_config(checkpoint, &own);
-	rc = rc < 0 ? rc : make_header(checkpoint, &own);
+	rc = rc < 0 ? rc : pin_checkpoint_make_header(checkpoint, &own);
 	rc = rc < 0 ? rc : open_file(checkpoint);
 	if (rc < 0) {
 		free_all(checkpoint);
@@ -688,10 +566,4 @@ void pinion_checkpoint_get_info(const struct pinion_checkpoint *checkpoint,
 	info.durable_bytes = checkpoint->durable_bytes;
 	pthread_mutex_unlock((pthread_mutex_t *)&checkpoint->lock);
 	pin_sized_give(out_info, size, &info, sizeof(info));
-}
-
-const char *pinion_checkpoint_fact_value(
-	const struct pinion_checkpoint *checkpoint, const char *name)
-{
-	return find_fact(checkpoint->header, checkpoint->header_bytes, name);
 }

@@ -65,6 +65,24 @@ struct pinion_checkpoint {
 	uint64_t written_bytes;
 };
 
+/* Says why the log cannot be opened; returns `error`. */
+int pin_checkpoint_refuse(const struct pinion_checkpoint *checkpoint, int error, const char *format,
+	...) __attribute__((format(printf, 3, 4)));
+
+/* ---- facts ---- */
+
+/* Makes the payload of HEADER. -EINVAL: it would be too long. -ENOMEM. */
+int pin_checkpoint_make_header(
+	struct pinion_checkpoint *checkpoint, const struct pinion_checkpoint_config *config);
+
+/*
+ * Compares it with that of the file, or adopts that for a log that is only
+ * read. -ESTALE: it is of another run. -EBADMSG, -EPROTONOSUPPORT.
+ */
+int pin_checkpoint_check_header(struct pinion_checkpoint *checkpoint);
+
+/* ---- writing ---- */
+
 /* The thread of the log. */
 void *pin_checkpoint_write(void *checkpoint);
 

@@ -93,7 +93,7 @@ static void settle_unlock(struct pin_channel *channel)
 		pin_waiters_pop_served(&channel->senders, &served)) {
 	}
 	PIN_DCHECK(is_sound(channel));
-	/* No receiver waits while a message is there, no sender while room is. */
+	/* No receiver waits beside a message, no sender beside room. */
 	PIN_DCHECK(channel->receivers.oldest == NULL || !answers(channel));
 	PIN_DCHECK(channel->senders.oldest == NULL || channel->count == channel->capacity);
 	if (pin_ready_fd_is_open(&channel->ready_fd) && answers(channel)) {
