@@ -15,12 +15,12 @@ scan() {
 	pinion scan -z -F -e needle "$@"
 }
 
-# The paths of `out`, sorted, with what is after them: offsets with -b.
+# The paths of `out`, sorted, with their places: offsets with -b.
 found() {
 	sed -E 's/: e1: .*//' out | LC_ALL=C sort
 }
 
-# write_text LINE FILE: some lines, with a needle in that one.
+# write_text LINE FILE: some lines, that number with a needle.
 write_text() {
 	mkdir -p "$(dirname "$2")"
 	seq -f 'line %g' $(($1 - 1)) >"$2"
@@ -172,7 +172,7 @@ packers() {
 	expect 2
 	[ "$(found)" = "encrypted.zip!open.txt:2:6" ]
 	grep -qx "pinion scan: encrypted.zip!secret.txt: encrypted, and not searched" err
-	grep -q '"opened":1,"entries":2,"scanned":1,"links":0,"encrypted":1,"limited":0,"failed":0,' err
+	grep -q '"opened":1,"entries":2,"scanned":1,"links":0,"encrypted":1,"limited":0,"binary":0,"failed":0,' err
 }
 
 @test "files and entries are counted apart, each once" {
@@ -206,4 +206,63 @@ packers() {
 		pinion scan -z --archive-limit=$option .
 		complains "--archive-limit: "
 	done
+}
+
+@test "UTF-16 and base64 are decoded, at every window and worker count, in archives too" {
+	mkdir tree
+	write_text 1500 tree/lines
+	iconv -f UTF-8 -t UTF-16 tree/lines >tree/mark
+	iconv -f UTF-8 -t UTF-16BE tree/lines >tree/big
+	for i in $(seq 300); do
+		head -c $((i * 7 % 50)) /dev/zero | tr '\0' x
+		printf ' %s\n' "$(echo "some text, $i: needle" | base64)"
+	done >tree/encoded
+	echo "data: $(seq 9000 | sed '$s/$/ needle/' | base64 -w0)" >tree/long
+	tar -cf decoded.tar tree
+	pinion scan --decode -z -F -b -e needle tree decoded.tar
+	expect 1
+	found >expected
+	offset=$(grep -bo needle tree/lines | cut -d: -f1)
+	grep -qx "tree/mark:$((2 * offset + 2))-$((2 * offset + 14))" expected
+	grep -qx "tree/big:$((2 * offset))-$((2 * offset + 12))" expected
+	grep -qx "tree/long:6-$(($(stat -c %s tree/long) - 1))" expected ||
+		grep -q "^tree/long:6-" expected
+	[ "$(grep -c '^tree/encoded:' expected)" = 300 ]
+	[ "$(grep -c '^tree/' expected)" = "$(grep -c '^decoded.tar!tree/' expected)" ]
+	while read -r window workers; do
+		pinion scan --decode -z -F -b -e needle --window=$window --workers=$workers tree decoded.tar
+		expect 1
+		found | cmp expected -
+	done < <(each_of "4K 64K" "1 3")
+	pinion scan --decode -F -e needle tree/mark
+	[ "$(found)" = "tree/mark:1500:3" ]
+	pinion scan --decode=base64 --format=json -F -e needle tree/mark tree/encoded
+	[ "$(grep -c '"decoded":"base64"' out)" = 300 ] && ! grep -q tree/mark out
+	pinion scan --decode -c -F -e needle tree/encoded
+	[ "$(cat out)" = "tree/encoded:300" ]
+	pinion scan --decode=rot13 -F -e needle tree
+	complains "--decode: "
+}
+
+@test "binary files are searched, or left out and counted" {
+	write_text 2 text
+	printf 'a\0 needle' >binary
+	{
+		head -c 4096 /dev/zero | tr '\0' a
+		printf '\0 needle'
+	} >late
+	gzip -c binary >binary.gz
+	iconv -f UTF-8 -t UTF-16 text >utf16
+	pinion scan -F -e needle text binary late
+	[ "$(wc -l <out)" = 3 ]
+	for window in 4K 64K; do
+		pinion scan -z --decode --binary=skip --stats=json --window=$window -F -e needle text binary late \
+			binary.gz utf16
+		expect 1
+		[ "$(found | cut -d: -f1 | tr '\n' ' ')" = "late text utf16 " ]
+		grep -q '"seen":5,"scanned":4,.*"binary":1,"special":.*"entries":1,"scanned":0,.*"binary":1,' err
+	done
+	pinion scan --binary=skip --stats -F -e needle binary
+	expect 0
+	grep -q "1 file: 0 done, 0 failed, 1 skipped" err
 }

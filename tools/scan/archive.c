@@ -241,7 +241,9 @@ static int close_entry(struct archive_run *run, int result, bool is_limited)
 		run->counts->failed++;
 		return result < 0 ? 0 : error;
 	}
-	if (result < 0 || is_limited) {
+	if (result >= 0 && error > 0) {
+		run->counts->binary++;
+	} else if (result < 0 || is_limited) {
 		run->counts->limited++;
 	} else {
 		run->counts->scanned++;

@@ -51,6 +51,7 @@ struct archive_counts {
 	uint64_t links;	    /* and devices: they have no bytes */
 	uint64_t encrypted; /* no bytes without a password */
 	uint64_t limited;   /* searched in part, or not opened, for a limit */
+	uint64_t binary;    /* left out: `close` said so */
 	uint64_t failed;    /* broken: searched as far as they could be read */
 	uint64_t bytes;
 };
@@ -60,7 +61,7 @@ struct archive_ops {
 	/* As source_open(), source_feed() and source_close(). */
 	int (*open)(void *arg, const char *path, size_t path_bytes);
 	int (*feed)(void *arg, const uint8_t *bytes, size_t length);
-	int (*close)(void *arg, int error);
+	int (*close)(void *arg, int error); /* 1: none of it was searched */
 	/* A line about something that was not searched. */
 	void (*complain)(void *arg, const char *path, const char *reason);
 	bool (*is_stopped)(void *arg);

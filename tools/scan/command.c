@@ -47,6 +47,8 @@ enum scan_option {
 	OPTION_NEWER,
 	OPTION_OLDER,
 	OPTION_HARD_LINKS,
+	OPTION_BINARY,
+	OPTION_DECODE,
 	OPTION_ARCHIVES,
 	OPTION_ARCHIVE_LIMIT,
 	OPTION_SORT,
@@ -116,6 +118,9 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
 	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
 	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
+	[OPTION_BINARY] = {0, "binary", "HOW", "search (default) or skip files with zero bytes",
+		"Among the first 4096; archives of -z and text as --decode has it are none."},
+	[OPTION_DECODE] = {DECODE_SPEC},
 	[OPTION_ARCHIVES] = {ARCHIVE_SPEC_ON},
 	[OPTION_ARCHIVE_LIMIT] = {ARCHIVE_SPEC_LIMIT},
 	[OPTION_SORT] = {SCANNING_SPEC_SORT},
@@ -252,6 +257,20 @@ static bool parse_compile_time(struct scan_options *options, const char *value)
 		COMPILE_SECONDS_MAX * ns_per_s, &options->patterns.compile_ns_max);
 }
 
+static bool parse_binary(struct scan_options *options, const char *value)
+{
+	static const char *const words[] = {"search", "skip", NULL};
+	int index = options_choice("binary", value, words);
+
+	options->skips_binary = index == 1;
+	return index >= 0;
+}
+
+static bool parse_decode(struct scan_options *options, const char *value)
+{
+	return decode_options_parse(&options->decode, value);
+}
+
 static bool parse_archive_limit(struct scan_options *options, const char *value)
 {
 	return archive_options_limit(&options->archives, value);
@@ -304,6 +323,8 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
 	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
 	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_BINARY] = {.own = parse_binary},
+	[OPTION_DECODE] = {.own = parse_decode},
 	[OPTION_ARCHIVES] = FLAG(archives.is_on),
 	[OPTION_ARCHIVE_LIMIT] = {.own = parse_archive_limit},
 	[OPTION_SORT] = {.scanning = scanning_parse_sort},

@@ -10,11 +10,16 @@
 #include "tools/report.h"
 #include "tools/scan/rules_cache.h"
 #include "tools/scan/selftest.h"
+#include "tools/scan/source.h"
 #include "tools/scan/unpack.h"
+#include "tools/scan/utf16.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* No window that is not the last is shorter. */
+enum { BINARY_LOOK_BYTES = 4096 };
 
 int scan_job_add_workers(struct scan_job *job)
 {
@@ -59,6 +64,7 @@ struct scan_worker *scan_job_add_worker(struct scan_job *job)
 
 static void worker_fini(struct scan_worker *worker)
 {
+	source_destroy(worker->decoded);
 	search_worker_fini(&worker->search);
 	reporter_worker_fini(&worker->reporter);
 }
@@ -211,16 +217,50 @@ int scan_job_open(struct scan_job *job, struct pinion_scan_file *file)
 	searched->findings.path = file->path;
 	searched->findings.path_bytes = file->path_bytes;
 	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
-	if (error == 0) {
+	if (error == 0 && searched->decoded == NULL) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});
 	}
 	return error;
+}
+
+/* A zero byte among the first ones, unless they are text as UTF-16. */
+static bool is_binary(const struct scan_job *job, const struct pinion_window *window)
+{
+	size_t length =
+		window->length_bytes < BINARY_LOOK_BYTES ? window->length_bytes : BINARY_LOOK_BYTES;
+	size_t mark;
+
+	if (window->is_hole) {
+		return true;
+	}
+	return memchr(window->bytes, 0, length) != NULL &&
+		!(job->options->decode.has_utf16 &&
+			utf16_kind_of(window->bytes, length, &mark) != UTF16_NONE);
+}
+
+/* The first window of a file that is to be left out. */
+static bool leaves_out(const struct scan_job *job, struct search_file *searched,
+	const struct pinion_window *window)
+{
+	if (!job->options->skips_binary || window->index != 0 || searched->decoded != NULL ||
+		!is_binary(job, window)) {
+		return false;
+	}
+	searched->is_binary = true;
+	__atomic_store_n(&searched->is_taken, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 static bool has_enough(const struct scan_job *job, struct search_file *searched)
 {
 	return job->options->report.format->ends_files &&
 		__atomic_load_n(&searched->shown_count, __ATOMIC_RELAXED) > 0;
+}
+
+/* Decoded text is not decoded once more. */
+static bool may_be_decoded(const struct scan_job *job, const struct search_file *searched)
+{
+	return decode_is_on(&job->options->decode) && searched->decoded == NULL;
 }
 
 int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file,
@@ -230,6 +270,9 @@ int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pin
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
 	int rc;
 
+	if (leaves_out(job, file->user, window)) {
+		return PINION_SCAN_ENOUGH;
+	}
 	if (!window->is_hole) {
 		progress_add(job->runtime, &(struct progress){.bytes = new_bytes});
 	}
@@ -240,6 +283,9 @@ int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pin
 		/* The scan counts holes only whole. */
 		show.worker->part_bytes += show.worker->hole_bytes;
 	}
+	if (rc == 0 && may_be_decoded(job, file->user)) {
+		rc = decode_window(job, worker, file, window);
+	}
 	return rc == 0 && has_enough(job, file->user) ? PINION_SCAN_ENOUGH : rc;
 }
 
@@ -248,9 +294,14 @@ int scan_job_close(
 {
 	struct show show = {.job = job, .file = file, .worker = worker};
 	struct search_file *searched = file->user;
+	int decode_error = decode_close(job, worker, file, error);
 	int close_error = search_close(
 		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
 
+	if (searched->decoded != NULL) {
+		return error != 0 ? error : close_error;
+	}
+	close_error = close_error != 0 ? close_error : decode_error;
 	if (job->options->report.format->file_end != NULL) {
 		reporter_file_end(
 			&job->reporter, &show.worker->reporter, file, searched->shown_count);
@@ -382,6 +433,11 @@ static void on_report(
 		worker->late_failed += outcome == PINION_SCAN_DONE;
 		outcome = PINION_SCAN_FAILED;
 		error = begun;
+	}
+	if (searched != NULL && searched->is_binary && outcome == PINION_SCAN_DONE) {
+		worker->tally.skipped[TALLY_BINARY]++;
+		worker->late_skipped++;
+		return;
 	}
 	tally_add(&worker->tally, file, outcome, error);
 	if (job->checkpointing != NULL) {

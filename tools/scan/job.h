@@ -25,12 +25,14 @@ struct scan_worker {
 	struct scan_worker *next; /* of those that scan_job_add_worker() made */
 	struct search_worker search;
 	struct reporter_worker reporter;
+	struct source *decoded; /* for short texts; NULL: there was none yet */
 	struct tally tally;
 	uint64_t hole_bytes; /* searched of the hole that is being searched */
 	uint64_t part_bytes; /* of holes that were not searched to their ends */
 	/* Counted as done by the library, before they ended otherwise. */
 	uint64_t late_failed;
 	uint64_t late_cancelled;
+	uint64_t late_skipped;
 	bool has_trouble;
 };
 

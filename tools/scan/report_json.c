@@ -45,7 +45,9 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	append_number(lines, "start", finding->start);
 	append_number(lines, "end", finding->end);
 	append_place(lines, &finding->place);
-	if (finding->secret_start != finding->start || finding->secret_end != finding->end) {
+	if (finding->decoded != NULL) {
+		output_text_format(lines, ",\"decoded\":\"%s\"", finding->decoded);
+	} else if (finding->secret_start != finding->start || finding->secret_end != finding->end) {
 		append_number(lines, "secret_start", finding->secret_start);
 		append_number(lines, "secret_end", finding->secret_end);
 	}

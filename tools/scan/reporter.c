@@ -7,6 +7,7 @@
 
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/decode.h"
 
 #include <string.h>
 
@@ -116,6 +117,14 @@ static void quote_secret(const struct evidence_needs *needs, const struct findin
 	}
 }
 
+/* To its place in the file, which has other bytes around it. */
+static void move_decoded(const struct decoded *decoded, struct report_finding *finding)
+{
+	finding->decoded = decoded->kind;
+	finding->text = NULL;
+	decoded->locate(decoded, finding);
+}
+
 size_t reporter_findings(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct finding *findings, size_t count)
 {
@@ -150,6 +159,9 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 			continue;
 		}
 		shown++;
+		if (searched->decoded != NULL) {
+			move_decoded(searched->decoded, &finding);
+		}
 		if (format->finding != NULL) {
 			format->finding(&out, &finding);
 		}

@@ -184,7 +184,9 @@ static int start(struct scan_job *job)
 	if (error == 0 && scan_config.walk_order == PINION_SCAN_WALK_BY_PATH) {
 		error = scan_job_sort(job, &scan_config);
 	}
-	scan_config.order = needs.in_order ? PINION_SCAN_IN_ORDER : PINION_SCAN_PARALLEL;
+	scan_config.order = needs.in_order || decode_is_on(&job->options->decode)
+		? PINION_SCAN_IN_ORDER
+		: PINION_SCAN_PARALLEL;
 	scan_config.overlap_bytes = job->search.evidence.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;
 	scan_config.report_holes = needs.report_holes;
@@ -255,7 +257,8 @@ static void add_worker(struct scan_job *job, const struct scan_worker *worker, s
 	sums->extra.allowed += worker->reporter.allowed_count;
 	job->totals.read_bytes += worker->part_bytes;
 	job->totals.hole_bytes += worker->part_bytes;
-	job->totals.done -= worker->late_failed + worker->late_cancelled;
+	job->totals.done -= worker->late_failed + worker->late_cancelled + worker->late_skipped;
+	job->totals.skipped += worker->late_skipped;
 	job->totals.failed += worker->late_failed;
 	job->totals.cancelled += worker->late_cancelled;
 	job->has_trouble = job->has_trouble || worker->has_trouble;

@@ -6,6 +6,7 @@
 #define PINION_TOOLS_SCAN_RUN_H
 
 #include "tools/scan/archive_options.h"
+#include "tools/scan/decode.h"
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
 #include "tools/scan/report_options.h"
@@ -17,9 +18,11 @@ struct scan_options {
 	struct scan_patterns patterns;
 	struct report_options report;
 	struct archive_options archives;
+	struct decode_options decode;
 	bool has_json_stats;   /* --stats=json */
 	const char *explained; /* --explain, NULL: it is not given */
 	bool prints_patterns;
+	bool skips_binary; /* --binary=skip */
 	char *const *paths;
 	int path_count;
 	struct scanning_options scanning;

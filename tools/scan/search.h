@@ -54,9 +54,12 @@ struct search_file {
 	struct findings_file findings;
 	struct evidence evidence;
 	const struct rules *rules;
+	struct decoding *decoding;	  /* its text in other forms; NULL: none yet */
+	const struct decoded *decoded;	  /* this is such a text; NULL: it is a file */
 	const struct source_facts *facts; /* of a source (source.h); NULL: a file */
 	/* Its own bytes are not searched: nothing is found in it. */
 	bool is_taken;	/* [W:the first window's worker R:any] */
+	bool is_binary; /* for that reason */
 	bool is_packed; /* it is to be unpacked, and is open as packed_fd */
 	int packed_fd;
 	struct gaps gaps;

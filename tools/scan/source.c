@@ -19,6 +19,7 @@ struct source {
 	struct scan_worker *worker;
 	struct search_file searched;
 	struct pinion_scan_file file;
+	struct search_file *whole; /* that this is decoded from; NULL: none */
 	char *path;
 	size_t path_capacity;
 	uint8_t *bytes; /* `overlap_bytes` and `window_bytes` long */
@@ -77,8 +78,8 @@ static int copy_path(struct source *source, const char *path, size_t path_bytes)
 	return 0;
 }
 
-int source_open(struct source *source, const char *path, size_t path_bytes,
-	const struct source_facts *facts)
+static int open_source(struct source *source, const char *path, size_t path_bytes,
+	const struct source_facts *facts, const struct decoded *decoded)
 {
 	int error = copy_path(source, path, path_bytes);
 
@@ -87,6 +88,7 @@ int source_open(struct source *source, const char *path, size_t path_bytes,
 	}
 	memset(&source->searched, 0, sizeof(source->searched));
 	source->searched.facts = facts;
+	source->searched.decoded = decoded;
 	source->file = (struct pinion_scan_file){
 		.path = source->path,
 		.path_bytes = path_bytes,
@@ -98,6 +100,25 @@ int source_open(struct source *source, const char *path, size_t path_bytes,
 	source->index = 0;
 	source->result = 0;
 	return scan_job_open(source->job, &source->file);
+}
+
+int source_open(struct source *source, const char *path, size_t path_bytes,
+	const struct source_facts *facts)
+{
+	source->whole = NULL;
+	return open_source(source, path, path_bytes, facts, NULL);
+}
+
+int source_open_decoded(
+	struct source *source, const struct pinion_scan_file *file, const struct decoded *decoded)
+{
+	source->whole = file->user;
+	return open_source(source, file->path, file->path_bytes, source->whole->facts, decoded);
+}
+
+uint64_t source_settled_to(struct source *source)
+{
+	return findings_settled_to(&source->job->search.findings, &source->searched.findings);
 }
 
 static void search_window_of(struct source *source, bool is_last)
@@ -165,5 +186,14 @@ int source_close(struct source *source, int error)
 		error = source->result;
 	}
 	close_error = scan_job_close(source->job, source->worker, &source->file, error);
+	if (source->whole != NULL) {
+		__atomic_fetch_add(&source->whole->shown_count, source->searched.shown_count,
+			__ATOMIC_RELAXED);
+	}
 	return error != 0 ? error : close_error;
+}
+
+bool source_is_binary(const struct source *source)
+{
+	return source->searched.is_binary;
 }

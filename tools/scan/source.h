@@ -30,6 +30,15 @@ void source_destroy(struct source *source);
 int source_open(struct source *source, const char *path, size_t path_bytes,
 	const struct source_facts *facts);
 
+struct decoded;
+
+/*
+ * Begins the text of `file` in another form (decode.h), which has its path and
+ * facts; its findings count as the file's. `decoded` stays until the close.
+ */
+int source_open_decoded(
+	struct source *source, const struct pinion_scan_file *file, const struct decoded *decoded);
+
 /*
  * The next bytes. Returns 0, PINION_SCAN_ENOUGH where no more are needed, or a
  * negative errno. The source is closed in each case.
@@ -39,11 +48,17 @@ int source_feed(struct source *source, const uint8_t *bytes, size_t length);
 /* Zeros in place of bytes. */
 int source_feed_zeros(struct source *source, uint64_t length);
 
+/* No finding that starts before this will be shown any more. */
+uint64_t source_settled_to(struct source *source);
+
 /*
  * The end, after each open that returned 0: searches the rest, and shows the
  * findings. `error`: why the source ends early, or 0. Returns that, or the
  * error of the end itself.
  */
 int source_close(struct source *source, int error);
+
+/* After the close: it was left out as a binary file. */
+bool source_is_binary(const struct source *source);
 
 #endif

@@ -19,6 +19,7 @@ static const char *const skip_names[TALLY_SKIP_COUNT] = {
 	[TALLY_SOCKET] = "socket",
 	[TALLY_CHARACTER_DEVICE] = "character_device",
 	[TALLY_BLOCK_DEVICE] = "block_device",
+	[TALLY_BINARY] = "binary",
 	[TALLY_SPECIAL] = "special",
 };
 
@@ -124,7 +125,7 @@ static void append_failed(struct output_text *out, const struct tally *tally)
 static uint64_t entries_of(const struct archive_counts *archives)
 {
 	return archives->scanned + archives->links + archives->encrypted + archives->limited +
-		archives->failed;
+		archives->binary + archives->failed;
 }
 
 static void append_archives(struct output_text *out, const struct archive_counts *archives)
@@ -136,6 +137,7 @@ static void append_archives(struct output_text *out, const struct archive_counts
 	append_count(out, "links", archives->links);
 	append_count(out, "encrypted", archives->encrypted);
 	append_count(out, "limited", archives->limited);
+	append_count(out, "binary", archives->binary);
 	append_count(out, "failed", archives->failed);
 	append_count(out, "bytes", archives->bytes);
 	output_text_string(out, "}");

@@ -17,6 +17,7 @@ enum tally_skip {
 	TALLY_SOCKET,
 	TALLY_CHARACTER_DEVICE,
 	TALLY_BLOCK_DEVICE,
+	TALLY_BINARY,
 	TALLY_SPECIAL, /* its kind is not known */
 	TALLY_SKIP_COUNT,
 };

@@ -145,7 +145,8 @@ static int on_close(void *arg, int error)
 {
 	struct packed *packed = arg;
 
-	return source_close(packed->seat->source, error);
+	error = source_close(packed->seat->source, error);
+	return error == 0 && source_is_binary(packed->seat->source) ? 1 : error;
 }
 
 static void on_complain(void *arg, const char *path, const char *reason)
@@ -208,7 +209,7 @@ static void search_itself(struct packed *packed)
 static uint64_t entries_of(const struct archive_counts *counts)
 {
 	return counts->scanned + counts->links + counts->encrypted + counts->limited +
-		counts->failed;
+		counts->binary + counts->failed;
 }
 
 static void add_counts(struct archive_counts *sum, const struct archive_counts *more)
@@ -218,6 +219,7 @@ static void add_counts(struct archive_counts *sum, const struct archive_counts *
 	sum->links += more->links;
 	sum->encrypted += more->encrypted;
 	sum->limited += more->limited;
+	sum->binary += more->binary;
 	sum->failed += more->failed;
 	sum->bytes += more->bytes;
 }
