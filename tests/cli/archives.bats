@@ -201,6 +201,23 @@ packers() {
 	[ "$(LC_ALL=C sort out | head -1)" = "tree/1.gz!1" ]
 }
 
+@test "a signal ends the unpacking" {
+	head -c 4M /dev/zero | gzip -9 >zeros.gz
+	for _ in $(seq 1500); do
+		cat zeros.gz
+	done >endless.gz
+	cp endless.gz again.gz
+	"$PINION" scan -z -F -e needle --archive-limit=ratio=1000000 --archive-limit=size=1T \
+		--archive-limit=entry=1T --archive-limit=time=900 endless.gz again.gz >out 2>err 3>&- &
+	wait_until_watching $!
+	kill -TERM $!
+	status=0
+	wait $! || status=$?
+	expect 3
+	grep -q "stopped early by a signal" err
+	grep -q "2 files: 0 done, 0 failed, 0 skipped, 2 cancelled" err
+}
+
 @test "limits of archives that are none are refused" {
 	for option in depth=0 depth=17 size=x speed=1 time; do
 		pinion scan -z --archive-limit=$option .

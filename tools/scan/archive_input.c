@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -45,16 +44,15 @@ bool archive_run_is_over(struct archive_run *run)
 
 int archive_input_of_file(struct archive_input *input, struct archive_run *run, int fd)
 {
-	struct stat status;
+	off_t end = lseek(fd, 0, SEEK_END);
 
 	*input = (struct archive_input){.run = run, .fd = fd};
 	input->buffer = malloc(READ_BYTES);
 	if (input->buffer == NULL) {
 		return -ENOMEM;
 	}
-	if (fstat(fd, &status) == 0) {
-		input->file_size = (uint64_t)status.st_size;
-	}
+	/* 0: of /proc, and of unknown size. */
+	input->file_size = end > 0 ? (uint64_t)end : 0;
 	return 0;
 }
 
@@ -71,7 +69,7 @@ static la_ssize_t read_file(struct archive_input *input, const void **out_bytes)
 		return ARCHIVE_FATAL;
 	}
 	input->file_at += (uint64_t)count;
-	if (run->file_bytes < input->file_size) {
+	if (input->file_size == 0 || run->file_bytes < input->file_size) {
 		run->file_bytes += (uint64_t)count;
 	}
 	*out_bytes = input->buffer;
