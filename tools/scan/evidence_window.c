@@ -61,6 +61,9 @@ static int add_allow(struct evidence_window *window, uint64_t offset, int64_t li
 
 /* ---- words that allow ---- */
 
+static const char allow_tail[] = ":allow";
+enum { ALLOW_TAIL_BYTES = sizeof(allow_tail) - 1 };
+
 static bool ends_in(const uint8_t *bytes, size_t length, const char *word)
 {
 	size_t size = strlen(word);
@@ -72,12 +75,11 @@ static bool ends_in(const uint8_t *bytes, size_t length, const char *word)
 static int find_allows(struct evidence_window *window, const struct evidence_view *view,
 	size_t first, size_t last, int64_t line)
 {
-	static const char tail[] = ":allow";
-	size_t size = sizeof(tail) - 1;
 	int error = 0;
 
 	while (error == 0 && first < last) {
-		const uint8_t *hit = memmem(view->bytes + first, last - first, tail, size);
+		const uint8_t *hit =
+			memmem(view->bytes + first, last - first, allow_tail, ALLOW_TAIL_BYTES);
 		size_t at;
 
 		if (hit == NULL) {
@@ -87,7 +89,7 @@ static int find_allows(struct evidence_window *window, const struct evidence_vie
 		if (ends_in(view->bytes, at, "pinion") || ends_in(view->bytes, at, "gitleaks")) {
 			error = add_allow(window, view->base + at, line);
 		}
-		first = at + size;
+		first = at + ALLOW_TAIL_BYTES;
 	}
 	return error;
 }
@@ -129,8 +131,29 @@ struct sweep {
 	int64_t newlines;     /* before `at` */
 	size_t at;
 	size_t line_end; /* of the line that `at` is in, after the first place */
+	size_t clear_to; /* no word that allows ends between `at` and here */
 	bool has_line;
 };
+
+/*
+ * As find_allows(), of lines that come in order: most are short and have none,
+ * so they are searched several at a time.
+ */
+static int find_allows_ahead(struct sweep *sweep, size_t first, size_t last, int64_t line)
+{
+	enum { AHEAD = 4096 };
+	const struct evidence_view *view = sweep->view;
+	size_t until = view->length - first > AHEAD ? first + AHEAD : view->length;
+	const uint8_t *hit;
+
+	if (last <= sweep->clear_to) {
+		return 0;
+	}
+	until = until > last ? until : last;
+	hit = memmem(view->bytes + first, until - first, allow_tail, ALLOW_TAIL_BYTES);
+	sweep->clear_to = hit == NULL ? until : (size_t)(hit - view->bytes) + ALLOW_TAIL_BYTES - 1;
+	return last <= sweep->clear_to ? 0 : find_allows(sweep->window, view, first, last, line);
+}
 
 static int mark_line_at(struct sweep *sweep, size_t at)
 {
@@ -160,7 +183,7 @@ static int mark_line_at(struct sweep *sweep, size_t at)
 	sweep->line_end = at + newlines_first(view->bytes + at, view->length - at);
 	sweep->has_line = true;
 	if (error == 0 && sweep->finds_allows) {
-		error = find_allows(sweep->window, view, first, sweep->line_end, line);
+		error = find_allows_ahead(sweep, first, sweep->line_end, line);
 	}
 	return error;
 }
@@ -170,15 +193,20 @@ static int compare(uint64_t left, uint64_t right)
 	return left < right ? -1 : left > right;
 }
 
-static int compare_offsets(const void *left, const void *right)
-{
-	return compare(*(const uint64_t *)left, *(const uint64_t *)right);
-}
-
 static int compare_marks(const void *left, const void *right)
 {
 	return compare(
 		((const struct line_mark *)left)->start, ((const struct line_mark *)right)->start);
+}
+
+static bool are_marks_sorted(const struct evidence_window *window)
+{
+	for (size_t i = 1; i < window->mark_count; i++) {
+		if (window->marks[i - 1].start > window->marks[i].start) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static int compare_allows(const void *left, const void *right)
@@ -187,79 +215,64 @@ static int compare_allows(const void *left, const void *right)
 		((const struct allow_mark *)right)->offset);
 }
 
-/* Places in a view, at least one of each line that has any. */
-struct places {
-	const struct evidence_view *view;
-	uint64_t *items;
-	size_t count;
-	size_t capacity;
-	uint64_t line_end; /* of the place added last */
-	bool is_sorted;
+/* Bytes of a view, each of whose lines may be asked for. */
+struct span {
+	size_t start;
+	size_t end; /* behind its last byte */
 };
 
-/* Most candidates come in order, and are on the line of the one before. */
-static int add_place(struct places *places, uint64_t place)
+static int compare_spans(const void *left, const void *right)
 {
-	uint64_t last = places->count == 0 ? 0 : places->items[places->count - 1];
-	size_t at = (size_t)place;
-	uint64_t *items;
-
-	if (places->count > 0 && place >= last && place <= places->line_end) {
-		return 0;
-	}
-	items = grow(places->items, places->count, &places->capacity, sizeof(*places->items));
-	if (items == NULL) {
-		return -ENOMEM;
-	}
-	places->items = items;
-	items[places->count++] = place;
-	places->is_sorted = places->is_sorted && place >= last;
-	places->line_end = at + newlines_first(places->view->bytes + at, places->view->length - at);
-	return 0;
+	return compare(((const struct span *)left)->start, ((const struct span *)right)->start);
 }
 
-/* A confirmed rule's finding may start on any line of its candidate. */
-static int list_inner_lines(
-	const struct evidence_view *view, const struct candidate *candidate, struct places *places)
-{
-	size_t at = (size_t)(candidate->start - view->base);
-	size_t end = (size_t)(candidate->end - view->base);
-	int error = 0;
-
-	while (error == 0 && at < end) {
-		at += newlines_first(view->bytes + at, end - at) + 1;
-		if (at < end) {
-			error = add_place(places, at);
-		}
-	}
-	return error;
-}
-
-/* Where candidates start, and their last bytes, as far as the view has them. */
-static int list_places(const struct evidence_source *source, const struct evidence_view *view,
-	const struct candidates *found, struct places *places)
+/*
+ * Where candidates start, and their last bytes, as far as the view has them. A
+ * confirmed rule's finding may start on any line of its candidate. At most two
+ * for each candidate; returns their number.
+ */
+static size_t list_spans(const struct evidence_source *source, const struct evidence_view *view,
+	const struct candidates *found, struct span *spans)
 {
 	uint64_t until = view->base + view->length;
-	int error = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; i < found->count && error == 0; i++) {
+	for (size_t i = 0; i < found->count; i++) {
 		const struct candidate *candidate = &found->items[i];
 		bool has_start = candidate->start >= view->base && candidate->start < until;
 		bool has_end = candidate->end > view->base && candidate->end <= until;
+		size_t start = (size_t)(candidate->start - view->base);
+		size_t end = (size_t)(candidate->end - view->base);
 
-		if (has_start) {
-			error = add_place(places, candidate->start - view->base);
-		}
-		if (has_end && error == 0) {
-			error = add_place(places, candidate->end - 1 - view->base);
-		}
-		if (has_start && has_end && error == 0 &&
+		if (has_start && has_end && end > start &&
 			source->rules->items[candidate->rule].filter != NULL) {
-			error = list_inner_lines(view, candidate, places);
+			spans[count++] = (struct span){start, end};
+			continue;
+		}
+		if (has_start) {
+			spans[count++] = (struct span){start, start + 1};
+		}
+		if (has_end) {
+			spans[count++] = (struct span){end - 1, end};
 		}
 	}
-	if (!places->is_sorted) {
-		qsort(places->items, places->count, sizeof(*places->items), compare_offsets);
+	return count;
+}
+
+/* Candidates of many rules overlap: each of their lines is marked once. */
+static int mark_spans(struct sweep *sweep, const struct span *spans, size_t count)
+{
+	size_t done = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count && error == 0; i++) {
+		size_t at = spans[i].start > done ? spans[i].start : done;
+
+		while (error == 0 && at < spans[i].end) {
+			error = mark_line_at(sweep, at);
+			at = sweep->line_end + 1;
+		}
+		done = at > done ? at : done;
 	}
 	return error;
 }
@@ -267,13 +280,17 @@ static int list_places(const struct evidence_source *source, const struct eviden
 static int mark_lines(
 	const struct evidence_source *source, struct sweep *sweep, const struct candidates *found)
 {
-	struct places places = {.view = sweep->view, .is_sorted = true};
-	int error = list_places(source, sweep->view, found, &places);
+	struct span *spans = calloc(found->count, 2 * sizeof(*spans));
+	size_t count;
+	int error;
 
-	for (size_t i = 0; i < places.count && error == 0; i++) {
-		error = mark_line_at(sweep, (size_t)places.items[i]);
+	if (spans == NULL) {
+		return -ENOMEM;
 	}
-	free(places.items);
+	count = list_spans(source, sweep->view, found, spans);
+	qsort(spans, count, sizeof(*spans), compare_spans);
+	error = mark_spans(sweep, spans, count);
+	free(spans);
 	return error;
 }
 
@@ -359,7 +376,7 @@ static int fill_lines(const struct evidence_source *source, const struct evidenc
 	if (error == 0 && source->needs.allows) {
 		error = find_allows_at_borders(window, view);
 	}
-	if (window->mark_count > 1) {
+	if (!are_marks_sorted(window)) {
 		qsort(window->marks, window->mark_count, sizeof(*window->marks), compare_marks);
 	}
 	if (window->allow_count > 1) {
