@@ -215,7 +215,7 @@ static void check_level(uint32_t io_level)
 int main(void)
 {
 	runtimes_watchdog(2 * LIMIT_SECONDS);
-	/* To this test, not to the one who runs it. */
+	/* To this test, which reads them. */
 	__sanitizer_set_report_path("stderr");
 	check_level(PINION_IO_AUTO);
 	check_level(PINION_IO_FALLBACK);
