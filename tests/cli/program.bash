@@ -54,20 +54,20 @@ some_of() {
 	echo "$@"
 }
 
-# each_of "VALUE…" "OTHER…": a line "VALUE OTHER" for each pair; for a sanitized
-# program, in the same sense, the first with the last, and the last with the first.
+# each_of "VALUE…" "OTHER…": lines "VALUE OTHER", of which each value and each
+# other one has its own; for a sanitized program, in the same sense, the first
+# with the last, and the last with the first.
 each_of() {
-	local values others value other
+	local values others i
 	read -ra values <<<"$1"
 	read -ra others <<<"$2"
 	if is_sanitized; then
 		printf '%s %s\n' "${values[0]}" "${others[-1]}" "${values[-1]}" "${others[0]}"
 		return
 	fi
-	for value in "${values[@]}"; do
-		for other in "${others[@]}"; do
-			echo "$value $other"
-		done
+	for ((i = 0; i < ${#values[@]} || i < ${#others[@]}; i++)); do
+		# The first with the last, as small windows and many workers.
+		echo "${values[i % ${#values[@]}]} ${others[-1 - i % ${#others[@]}]}"
 	done
 }
 

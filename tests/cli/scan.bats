@@ -8,7 +8,10 @@ load program
 setup_file() {
 	export corpus_folder=$BATS_FILE_TMPDIR/corpus
 	corpus=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
-	"$corpus" --size 12M "$corpus_folder" >"$BATS_FILE_TMPDIR/planted"
+	# A scan of all of it takes a sanitized program seconds.
+	local size=6M
+	[[ $(ldd "${PINION:-${top_builddir:-$PWD}/pinion}" 2>/dev/null) != *san.so* ]] || size=2M
+	"$corpus" --size $size "$corpus_folder" >"$BATS_FILE_TMPDIR/planted"
 	LC_ALL=C sort "$BATS_FILE_TMPDIR/planted" >"$BATS_FILE_TMPDIR/planted.sorted"
 }
 
@@ -166,11 +169,14 @@ make_tree() {
 
 @test "grep -E finds the sample of each built-in rule by its pattern" {
 	needs regex
-	"$PINION" scan --print-patterns >patterns
+	! is_sanitized || skip "grep is no part of a sanitized build"
+	"$PINION" scan --print-patterns | sed -E 's/,[0-9]{3,}\}/,}/g' >patterns
 	top_srcdir=$BATS_TEST_DIRNAME/../.. \
 		"${top_builddir:-$PWD}/tests/unit/tools/builtin_rules_find_their_samples" --print >samples
 	[ "$(wc -l <patterns)" = "$(wc -l <samples)" ]
 	while IFS= read -r pattern <&3 && IFS= read -r sample <&4; do
+		# An upper bound of hundreds takes grep up to 3 s; it takes them all
+		# in the case before.
 		[[ $(LC_ALL=C grep -aoE -e "$pattern" <<<"$sample") = "$sample" ]] || {
 			echo "$pattern"
 			false
@@ -193,6 +199,9 @@ make_tree() {
 	needs regex
 	random_bytes '[a*110][b*70][\n*30][ *30][_*16]' 60000 >file
 	for pattern in '^a{1,3}' 'b{1,3}$' '\bab?\b' '\Bb' '\Aa' 'a\z' '^[ab]{2,9}$' 'a[^b]{1,20}b'; do
+		if is_sanitized && [[ $pattern != '^a{1,3}' && $pattern != '\bab?\b' ]]; then
+			continue
+		fi
 		scan --window=1M -e "$pattern" --format=json file
 		cp out expected
 		for window in $(some_of 8K 4K); do
@@ -553,7 +562,7 @@ make_tree() {
 		printf '%s\n' "${id}IOSFODNN7EXAMPLX" "aws_secret_access_key = ${key}EXAMPLEKEX"
 		printf '%s\n' "${live}4eC39HqLyjWDarjtT1zdp7dc" "gho_""16C7e42F292c6912E7710c838347Ae178B4b"
 	} >others
-	for window in 4K 1M; do
+	for window in $(some_of 4K 1M); do
 		scan --window=$window examples
 		expect 0
 		[ ! -s out ]
@@ -673,6 +682,9 @@ others:119-159: github-token' ]
 	} >file
 	# One of them is wider than what libhs tracks starts for (SOM_WIDTH_MAX).
 	for pattern in aa 'a{3,9}' 'a{2,130}' 'ab*' 'a+b?' 'x?a{1,2}b|[0-9]+' '(?s).'; do
+		if is_sanitized && [[ $pattern != aa && $pattern != 'a{2,130}' ]]; then
+			continue
+		fi
 		scan --max-findings-per-file=0 -e "$pattern" file
 		head -n 70 out >first
 		total=$(wc -l <out)
@@ -768,7 +780,7 @@ ends_at_its_limit() {
 	# Zeros that match are searched for far longer than --file-timeout.
 	truncate -s 300G hole 2>/dev/null || return 0
 	for pattern in '[^a]{3}' '.{4}z*'; do
-		scan --stats --max-findings-per-file=1 --file-timeout=2 -e "$pattern" hole
+		scan --stats --max-findings-per-file=1 --file-timeout=20 -e "$pattern" hole
 		ends_at_its_limit hole 1 1000
 	done
 	needs jq
