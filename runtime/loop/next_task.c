@@ -103,6 +103,12 @@ enum {
 	/* Some copy cached data, so that others would wait for long. */
 	OFFERS_AT_ONCE = 32,
 	/*
+	 * Tasks of the injector at once that a worker takes while it walks its
+	 * own queue depth first: the next ones to be run, each perhaps a tree.
+	 * More would fill the queue again, whose older half goes back then.
+	 */
+	DEEP_SHARE = 4,
+	/*
 	 * Checks after which a worker that polls a device searches though
 	 * nothing is to be seen: work may wait for a stalled worker.
 	 */
@@ -251,10 +257,14 @@ bool pin_poll_in_turns(struct pin_worker *worker)
  */
 static uint32_t injector_room(struct pin_worker *worker)
 {
+	struct pin_deque *deque = &worker->deque;
+
 	if (PIN_UNLIKELY(worker->shared->class_count != 1)) {
 		return 1;
 	}
-	return pin_deque_room(&worker->deque) + 1;
+	return PIN_UNLIKELY(deque->takes_newest && deque->order == PIN_DEQUE_FIFO)
+		? pin_min_u32(pin_deque_room(deque) + 1, DEEP_SHARE)
+		: pin_deque_room(deque) + 1;
 }
 
 /*
