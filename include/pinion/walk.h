@@ -141,6 +141,31 @@ enum pinion_walk_order {
 	PINION_WALK_BY_PATH = 1,
 };
 
+/*
+ * A filter for paths that are in no file system, such as those of a repository
+ * or an archive: as a walk would decide about regular files of these paths,
+ * from the root down. Sizes, times, links and devices do not count.
+ *
+ * Owns: the texts are copied.
+ * Context: any thread; the matcher is constant.
+ * Errors: -EINVAL, -E2BIG: as pinion_walk_with(). -EFBIG, -EILSEQ: a line is
+ * too long, or has a NUL. -ENOMEM.
+ * Since: 0.1
+ */
+struct pinion_walk_matcher;
+PINION_API int pinion_walk_matcher_create(
+	const struct pinion_walk_filter *filter, struct pinion_walk_matcher **out_matcher);
+
+/*
+ * Why a file is left out, or PINION_WALK_REASONS: it is not. `path` is
+ * relative, its names are separated by slashes.
+ */
+PINION_API uint32_t pinion_walk_matcher_path(
+	const struct pinion_walk_matcher *matcher, const char *path, size_t path_bytes);
+
+/* NULL is accepted. */
+PINION_API void pinion_walk_matcher_destroy(struct pinion_walk_matcher *matcher);
+
 struct pinion_walk_config {
 	uint32_t size;
 	/*

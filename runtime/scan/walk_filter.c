@@ -138,6 +138,56 @@ uint32_t pin_walk_filter_path(
 	return PIN_WALK_KEPT;
 }
 
+/* ---- paths of no file system ---- */
+
+int pinion_walk_matcher_create(
+	const struct pinion_walk_filter *filter, struct pinion_walk_matcher **out_matcher)
+{
+	struct pinion_walk_filter all;
+	struct pin_walk_filter *made;
+	int rc;
+
+	if (filter == NULL) {
+		pinion_walk_filter_init(&all);
+		filter = &all;
+	}
+	rc = pin_walk_filter_create(&pin_host_linux, filter, &made);
+	if (rc == 0) {
+		*out_matcher = (struct pinion_walk_matcher *)made;
+	}
+	return rc;
+}
+
+void pinion_walk_matcher_destroy(struct pinion_walk_matcher *matcher)
+{
+	pin_walk_filter_destroy((struct pin_walk_filter *)matcher);
+}
+
+uint32_t pinion_walk_matcher_path(
+	const struct pinion_walk_matcher *matcher, const char *path, size_t path_bytes)
+{
+	const struct pin_walk_filter *filter = (const struct pin_walk_filter *)matcher;
+	uint32_t reason = PIN_WALK_KEPT;
+	size_t start = 0;
+
+	while (reason == PIN_WALK_KEPT && start < path_bytes) {
+		const char *slash = memchr(path + start, '/', path_bytes - start);
+		size_t end = slash == NULL ? path_bytes : (size_t)(slash - path);
+		struct pin_ignore_path part = {
+			.bytes = path,
+			.path_bytes = end,
+			.name_bytes = end - start,
+			.is_directory = slash != NULL,
+		};
+
+		if (end > start) {
+			reason = pin_walk_filter_path(filter, &part);
+		}
+		start = end + 1;
+	}
+	return reason;
+}
+
 /* ---- files with several names ---- */
 
 /* The place of a file in the table, or the free place where it belongs. */

@@ -105,6 +105,41 @@ static void check_names(void)
 		"IGNORED tree/sub/.x 0 2", "IGNORED tree/sub/c.c 0 2");
 }
 
+/* Paths without a tree, as the walks above have decided. */
+static void check_matcher(void)
+{
+	static const struct {
+		const char *path;
+		uint32_t reason;
+	} cases[] = {
+		{"a.c", PINION_WALK_REASONS},
+		{"sub/c.c", PINION_WALK_BY_PATTERN},
+		{"sub/new.c", PINION_WALK_REASONS},
+		{"b.h", PINION_WALK_BY_PATTERN},
+		{".dir/in.c", PINION_WALK_BY_NAME},
+		{"out/deep/er.c", PINION_WALK_BY_PATTERN},
+		{"", PINION_WALK_REASONS},
+	};
+	struct pinion_walk_matcher *matcher = NULL;
+
+	begin();
+	filter.skip_hidden = 1;
+	filter.include = "*.c\n";
+	filter.exclude = "sub/c.c\nout/\n";
+	expect_number("matcher", 0, pinion_walk_matcher_create(&filter, &matcher));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect_number(cases[i].path, cases[i].reason,
+			pinion_walk_matcher_path(matcher, cases[i].path, strlen(cases[i].path)));
+	}
+	pinion_walk_matcher_destroy(matcher);
+	pinion_walk_matcher_destroy(NULL);
+	expect_number("no filter", 0, pinion_walk_matcher_create(NULL, &matcher));
+	expect_number("all", PINION_WALK_REASONS, pinion_walk_matcher_path(matcher, ".x/y", 4));
+	pinion_walk_matcher_destroy(matcher);
+	filter.skip_hidden = 2;
+	expect_number("bad", -EINVAL, pinion_walk_matcher_create(&filter, &matcher));
+}
+
 static void check_status(void)
 {
 	begin();
@@ -225,6 +260,7 @@ int main(void)
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	make_tree();
 	check_names();
+	check_matcher();
 	check_status();
 	check_links();
 	check_followed();
