@@ -126,6 +126,7 @@ static void append_allowlists(
 		append_regexes(text, target_name(list->target), &list->regexes);
 		append_regexes(text, "the path has", &list->paths);
 		append_words(text, "    the secret has one of ", &list->stopwords);
+		append_words(text, "    its commit is one of ", &list->commits);
 	}
 }
 

@@ -237,7 +237,9 @@ static int filter(
 		.rule_id = rule->id,
 		.path = file->path != NULL ? file->path : "",
 		.path_bytes = file->path_bytes,
+		.commit = file->commit,
 	};
+	int status;
 
 	if (rule->filter->dialect == RULE_DIALECT_GO) {
 		bool is_all = finding->secret_start == start && finding->secret_end == end;
@@ -257,7 +259,9 @@ static int filter(
 	subject.secret = bytes_at(found->snippet, finding->secret_start);
 	subject.secret_bytes = (size_t)(finding->secret_end - finding->secret_start);
 	set_line(found, &subject);
-	return rule_filter_decide(rule->filter, file->room, &subject);
+	status = rule_filter_decide(rule->filter, file->room, &subject);
+	finding->is_of_allowed_commit = subject.is_of_allowed_commit;
+	return status;
 }
 
 static int set_text(struct confirmed *found)

@@ -35,6 +35,9 @@ enum scan_option {
 	OPTION_OUTPUT,
 	OPTION_FILES_FROM,
 	OPTION_NULL,
+	OPTION_GIT,
+	OPTION_SINCE,
+	OPTION_STAGED,
 	OPTION_GITIGNORE,
 	OPTION_FOLLOW,
 	OPTION_NO_FOLLOW,
@@ -106,6 +109,13 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
 		"One path a line. They come after PATHs. May be given several times."},
 	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
+	[OPTION_GIT] = {0, "git", "REPO", "search all that the repository REPO has ever had",
+		"The blobs of all its commits, each once, in place of PATHs."},
+	[OPTION_SINCE] = {0, "since", "REV", "with --git: what commits have brought that REV lacks",
+		NULL},
+	[OPTION_STAGED] = {0, "staged", NULL,
+		"search what the next commit would bring; without --git: to the repository here",
+		NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_FOLLOW] = {SCANNING_SPEC_FOLLOW},
 	[OPTION_NO_FOLLOW] = {SCANNING_SPEC_NO_FOLLOW},
@@ -271,6 +281,18 @@ static bool parse_decode(struct scan_options *options, const char *value)
 	return decode_options_parse(&options->decode, value);
 }
 
+static bool parse_git(struct scan_options *options, const char *value)
+{
+	options->git.repository = value;
+	return true;
+}
+
+static bool parse_since(struct scan_options *options, const char *value)
+{
+	options->git.since = value;
+	return true;
+}
+
 static bool parse_archive_limit(struct scan_options *options, const char *value)
 {
 	return archive_options_limit(&options->archives, value);
@@ -311,6 +333,9 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_OUTPUT] = {.report = report_options_parse},
 	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
 	[OPTION_NULL] = FLAG(scanning.list_is_nul),
+	[OPTION_GIT] = {.own = parse_git},
+	[OPTION_SINCE] = {.own = parse_since},
+	[OPTION_STAGED] = FLAG(git.is_staged),
 	[OPTION_GITIGNORE] = {.own = parse_gitignore},
 	[OPTION_FOLLOW] = {.own = parse_follow},
 	[OPTION_NO_FOLLOW] = {.own = parse_no_follow},
@@ -388,6 +413,54 @@ static bool check_files(const struct scan_options *options)
 	return true;
 }
 
+/* Options that say which files of a tree are read. */
+static bool is_about_files(const struct scanning_options *scanning)
+{
+	const struct pinion_walk_filter *filter = scanning->scan.filter;
+
+	return scanning->scan.skip_ignored != 0 || scanning->scan.follow_links != 0 ||
+		(filter != NULL &&
+			(filter->one_file_system != 0 || filter->hard_links_once != 0 ||
+				filter->modified_from_ns != 0 || filter->modified_to_ns != 0));
+}
+
+static bool check_git(struct scan_options *options)
+{
+	struct git_options *git = &options->git;
+
+	if (git->is_staged && git->repository == NULL) {
+		git->repository = ".";
+	}
+	if (git->repository == NULL) {
+		if (git->since != NULL) {
+			report_line("--since is about the commits of --git");
+		}
+		return git->since == NULL;
+	}
+	if (git->repository[0] == '\0') {
+		report_line("--git: name a repository");
+		return false;
+	}
+	if (options->path_count > 0 || options->scanning.list_count > 0) {
+		report_line("--git searches a repository, and no PATH: leave one of them out");
+		return false;
+	}
+	if (git->is_staged && git->since != NULL) {
+		report_line("--staged is about no commit: leave --since out");
+		return false;
+	}
+	if (options->scanning.checkpointing.file != NULL || options->archives.is_on) {
+		report_line("--git knows neither --checkpoint nor -z");
+		return false;
+	}
+	if (is_about_files(&options->scanning) || options->explained != NULL) {
+		report_line("--git takes --include, --exclude, --no-hidden, --min-size and "
+			    "--max-filesize of the options about files");
+		return false;
+	}
+	return true;
+}
+
 static bool check_options(struct scan_options *options)
 {
 	if (!report_options_check(&options->report) || !check_files(options) ||
@@ -400,6 +473,12 @@ static bool check_options(struct scan_options *options)
 		return false;
 	}
 	if (options->prints_patterns) {
+		return true;
+	}
+	if (!check_git(options)) {
+		return false;
+	}
+	if (options->git.repository != NULL) {
 		return true;
 	}
 	if (options->path_count == 0 && options->scanning.list_count == 0) {

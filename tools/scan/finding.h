@@ -5,6 +5,7 @@
 #ifndef PINION_TOOLS_SCAN_FINDING_H
 #define PINION_TOOLS_SCAN_FINDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ struct finding {
 	uint8_t *text;
 	uint64_t text_start; /* offset of text[0] in the file */
 	uint32_t text_bytes;
+	/* Its commit may have it: rule_subject.is_of_allowed_commit. */
+	bool is_of_allowed_commit;
 };
 
 /* A growable list, the owner of its findings' texts. Zero-initialise. */

@@ -90,6 +90,7 @@ struct findings_file {
 	/* Set after the open, for rules that ask for it; NULL: all do. */
 	const char *path;
 	size_t path_bytes;
+	const char *commit; /* set as the path is; NULL: it is of none */
 	/* Set after the open, for companions; NULL: lines are not known. */
 	companions_locate_fn locate;
 	void *locate_arg;

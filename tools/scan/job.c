@@ -75,6 +75,8 @@ void scan_job_fini(struct scan_job *job)
 		worker_fini(&job->workers[i]);
 	}
 	free(job->workers);
+	free(job->repository);
+	free(job->revision);
 	while (job->others != NULL) {
 		struct scan_worker *worker = job->others;
 
@@ -136,7 +138,8 @@ bool scan_job_is_sound(struct scan_job *job)
 	return test->error == 0;
 }
 
-static void write_lines(struct show *show)
+/* Of that finding, whose fingerprint the worker has; NULL: of none. */
+static void write_lines(struct show *show, const struct finding *finding)
 {
 	struct scan_worker *worker = show->worker;
 	struct search_file *searched = show->file->user;
@@ -152,12 +155,27 @@ static void write_lines(struct show *show)
 		worker->has_trouble = true;
 		lines->failed = false;
 		worker->reporter.path.failed = false;
+	} else if (worker->keep != NULL && (lines->length > 0 || finding != NULL)) {
+		worker->keep(worker->keep_arg, finding, &worker->reporter);
 	} else if (lines->length > 0 &&
 		(!scan_job_is_sound(show->job) ||
 			!reporter_write(
 				&show->job->reporter, &worker->reporter, show->file->sequence))) {
 		/* Its findings cannot be trusted, or are not read. */
 		pinion_scan_cancel(show->job->scan);
+	}
+}
+
+/* One by one, since some may be left out later. */
+static void keep_findings(struct show *show, const struct finding *findings, size_t count)
+{
+	struct reporter_worker *reporter = &show->worker->reporter;
+
+	for (size_t i = 0; i < count; i++) {
+		if (reporter_findings(&show->job->reporter, reporter, show->file, &findings[i], 1) >
+			0) {
+			write_lines(show, &findings[i]);
+		}
 	}
 }
 
@@ -168,14 +186,18 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 	struct reporter_worker *reporter = &show->worker->reporter;
 	uint64_t known_count = reporter->known_count;
 	uint64_t allowed_count = reporter->allowed_count;
-	size_t shown =
-		reporter_findings(&show->job->reporter, reporter, show->file, findings, count);
+	size_t shown;
 
+	if (show->worker->keep != NULL) {
+		keep_findings(show, findings, count);
+		return;
+	}
+	shown = reporter_findings(&show->job->reporter, reporter, show->file, findings, count);
 	searched->kept.known_count += reporter->known_count - known_count;
 	searched->kept.allowed_count += reporter->allowed_count - allowed_count;
 	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
 	progress_add(show->job->runtime, &(struct progress){.findings = shown});
-	write_lines(show);
+	write_lines(show, NULL);
 }
 
 static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
@@ -185,7 +207,7 @@ static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 
 	searched->kept.is_noted = true;
 	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
-	write_lines(show);
+	write_lines(show, NULL);
 }
 
 static void show_limit(void *arg, const struct findings_limit *limit)
@@ -196,7 +218,7 @@ static void show_limit(void *arg, const struct findings_limit *limit)
 	searched->kept.is_noted = true;
 	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
 	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
-	write_lines(show);
+	write_lines(show, NULL);
 }
 
 static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
@@ -216,6 +238,7 @@ int scan_job_open(struct scan_job *job, struct pinion_scan_file *file)
 
 	searched->findings.path = file->path;
 	searched->findings.path_bytes = file->path_bytes;
+	searched->findings.commit = searched->facts == NULL ? NULL : searched->facts->commit;
 	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
 	if (error == 0 && searched->decoded == NULL) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});
@@ -302,10 +325,10 @@ int scan_job_close(
 		return error != 0 ? error : close_error;
 	}
 	close_error = close_error != 0 ? close_error : decode_error;
-	if (job->options->report.format->file_end != NULL) {
+	if (job->options->report.format->file_end != NULL && worker->keep == NULL) {
 		reporter_file_end(
 			&job->reporter, &show.worker->reporter, file, searched->shown_count);
-		write_lines(&show);
+		write_lines(&show, NULL);
 	}
 	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;
@@ -342,7 +365,7 @@ static void write_kept(struct scan_job *job, struct scan_worker *worker,
 
 	kept->is_on = false;
 	worker->reporter.lines = kept->lines;
-	write_lines(&show);
+	write_lines(&show, NULL);
 	output_text_free(&worker->reporter.lines);
 	worker->reporter.lines = lines;
 	worker->reporter.lines.length = 0;

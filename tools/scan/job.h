@@ -34,6 +34,13 @@ struct scan_worker {
 	uint64_t late_cancelled;
 	uint64_t late_skipped;
 	bool has_trouble;
+	/*
+	 * NULL: lines are written as they come. Else this takes those of the
+	 * reporter, each finding's alone, and with NULL other lines.
+	 */
+	void (*keep)(
+		void *arg, const struct finding *finding, const struct reporter_worker *reporter);
+	void *keep_arg;
 };
 
 /*
@@ -69,6 +76,10 @@ struct scan_job {
 	pthread_mutex_t lock;	    /* of `others` */
 	struct scan_worker *others; /* of threads that are no workers of `runtime` */
 	bool has_trouble;
+	/* Of a repository: */
+	uint64_t repeated_count; /* findings that an older version has, too */
+	char *repository;	 /* of reporter.run */
+	char *revision;
 };
 
 /* Zero-initialise the job; then this. */

@@ -44,9 +44,9 @@ static void shape_path(struct output_text *out, const char *path, size_t path_by
 
 static void begin(struct output_text *out, const struct report_run *run)
 {
-	(void)run;
 	output_text_string(
-		out, "rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt\n");
+		out, "rule,path,line,column,end_line,end_column,start,end,fingerprint,excerpt");
+	output_text_string(out, run->has_commits ? ",blob,commit,author,email,date\n" : "\n");
 }
 
 /* Empty: not known. */
@@ -55,6 +55,33 @@ static void append_number(struct output_text *lines, uint64_t number)
 	output_text_string(lines, ",");
 	if (number != 0) {
 		output_text_decimal(lines, number);
+	}
+}
+
+/* Empty: no commit has it. */
+static void append_fact(struct output_text *lines, const char *value)
+{
+	struct output_text shown = {0};
+
+	output_text_string(lines, ",");
+	if (value != NULL) {
+		output_text_escaped(&shown, value, strlen(value), true);
+		append_field(lines, shown.bytes, shown.length);
+	}
+	lines->failed = lines->failed || shown.failed;
+	output_text_free(&shown);
+}
+
+static void append_facts(const struct report_out *out)
+{
+	const struct source_facts *facts = out->facts;
+
+	if (facts != NULL) {
+		append_fact(out->lines, facts->blob);
+		append_fact(out->lines, facts->commit);
+		append_fact(out->lines, facts->author);
+		append_fact(out->lines, facts->email);
+		append_fact(out->lines, facts->date);
 	}
 }
 
@@ -81,6 +108,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_string(lines, ",");
 	report_excerpt(&excerpt, out->style, finding);
 	append_field(lines, excerpt.bytes, excerpt.length);
+	append_facts(out);
 	output_text_string(lines, "\n");
 	lines->failed = lines->failed || excerpt.failed;
 	output_text_free(&excerpt);

@@ -8,13 +8,13 @@
 static void append_path(const struct report_out *out, uint64_t count)
 {
 	(void)count;
-	output_text_append(out->lines, out->path->bytes, out->path->length);
+	report_append_path(out);
 	output_text_string(out->lines, "\n");
 }
 
 static void append_count(const struct report_out *out, uint64_t count)
 {
-	output_text_append(out->lines, out->path->bytes, out->path->length);
+	report_append_path(out);
 	output_text_string(out->lines, ":");
 	output_text_decimal(out->lines, count);
 	output_text_string(out->lines, "\n");

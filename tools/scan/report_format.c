@@ -12,6 +12,7 @@ enum {
 	/* Shows a byte of a finding for each four, and 4 at most. */
 	EXCERPT_SHARE = 4,
 	EXCERPT_MAX = 4,
+	COMMIT_CHARS = 12,
 };
 
 static const struct report_format *const formats[] = {
@@ -38,6 +39,15 @@ const struct report_format *report_format_parse(const char *name)
 void report_shape_text_path(struct output_text *out, const char *path, size_t path_bytes)
 {
 	output_text_escaped(out, path, path_bytes, true);
+}
+
+void report_append_path(const struct report_out *out)
+{
+	if (out->facts != NULL && out->facts->commit != NULL) {
+		output_text_append(out->lines, out->facts->commit, COMMIT_CHARS);
+		output_text_string(out->lines, ":");
+	}
+	output_text_append(out->lines, out->path->bytes, out->path->length);
 }
 
 void report_limit_reason(

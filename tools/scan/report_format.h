@@ -13,6 +13,7 @@
 #include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
 #include "tools/scan/rules.h"
+#include "tools/scan/source_facts.h"
 
 #include <pinion/scan.h>
 #include <time.h>
@@ -37,6 +38,9 @@ struct report_run {
 	const struct rules *rules;
 	time_t start;
 	bool has_trouble;		 /* at the end */
+	bool has_commits;		 /* findings are shown with their commits */
+	const char *repository;		 /* its folder; NULL: none is scanned */
+	const char *revision;		 /* the commit of its HEAD; NULL: none */
 	const struct output_text *notes; /* about files, separated; at the end */
 };
 
@@ -60,7 +64,8 @@ struct report_finding {
 
 struct report_out {
 	struct output_text *lines;
-	const struct output_text *path; /* of the file, as the format shapes it */
+	const struct output_text *path;	  /* of the file, as the format shapes it */
+	const struct source_facts *facts; /* of a source; NULL: a file */
 	const struct report_style *style;
 };
 
@@ -95,6 +100,9 @@ const struct report_format *report_format_parse(const char *name);
 
 /* Escaped as on stderr, so that both can be compared. */
 void report_shape_text_path(struct output_text *out, const char *path, size_t path_bytes);
+
+/* With the commit before it, where there is one. */
+void report_append_path(const struct report_out *out);
 
 enum { REPORT_LIMIT_BYTES = 320 };
 

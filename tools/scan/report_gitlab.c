@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GitLab's report of secret detection. Files are no commits, so the commit is
- * as GitLab's own analyzer writes it where there is none.
+ * GitLab's report of secret detection. Files have no commit; it is then as
+ * GitLab's own analyzer writes it where there is none.
  *
  * Source: gitlab-org/security-products/security-report-schemas 15.0.6,
  * secret-detection-report-format.json.
@@ -38,6 +38,24 @@ static void append_string(struct output_text *lines, const char *name, const cha
 	output_text_json(lines, value, strlen(value));
 }
 
+static void append_commit(const struct report_out *out)
+{
+	const struct source_facts *facts = out->facts;
+	struct output_text author = {0};
+
+	if (facts == NULL || facts->commit == NULL) {
+		output_text_format(out->lines, ",\"commit\":{\"sha\":\"%s\"}", no_commit);
+		return;
+	}
+	output_text_format(out->lines, ",\"commit\":{\"sha\":\"%s\",\"author\":", facts->commit);
+	output_text_escaped(&author, facts->author, strlen(facts->author), true);
+	output_text_json(out->lines, author.bytes, author.length);
+	out->lines->failed = out->lines->failed || author.failed;
+	output_text_free(&author);
+	append_string(out->lines, "date", facts->date);
+	output_text_string(out->lines, "}");
+}
+
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
@@ -54,7 +72,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_free(&excerpt);
 	output_text_string(lines, ",\"severity\":\"Critical\",\"location\":{\"file\":");
 	output_text_append(lines, out->path->bytes, out->path->length);
-	output_text_format(lines, ",\"commit\":{\"sha\":\"%s\"}", no_commit);
+	append_commit(out);
 	if (finding->place.line != 0) {
 		output_text_format(
 			lines, ",\"start_line\":%llu", (unsigned long long)finding->place.line);

@@ -37,6 +37,30 @@ static void append_place(struct output_text *lines, const struct evidence_place 
 	}
 }
 
+static void append_string(struct output_text *lines, const char *name, const char *value)
+{
+	output_text_string(lines, ",\"");
+	output_text_string(lines, name);
+	output_text_string(lines, "\":");
+	output_text_json(lines, value, strlen(value));
+}
+
+static void append_facts(const struct report_out *out)
+{
+	const struct source_facts *facts = out->facts;
+
+	if (facts == NULL) {
+		return;
+	}
+	append_string(out->lines, "blob", facts->blob);
+	if (facts->commit != NULL) {
+		append_string(out->lines, "commit", facts->commit);
+		append_string(out->lines, "author", facts->author);
+		append_string(out->lines, "email", facts->email);
+		append_string(out->lines, "date", facts->date);
+	}
+}
+
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
@@ -54,6 +78,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_string(lines, ",\"fingerprint\":\"");
 	output_text_string(lines, finding->fingerprint);
 	output_text_string(lines, "\"");
+	append_facts(out);
 	if (out->style->redact_percent != REPORT_REDACT_STANDARD) {
 		struct output_text excerpt = {0};
 
@@ -92,6 +117,7 @@ static void append_limit(
 	} else {
 		append_number(out->lines, "searched_to", limit->searched_to);
 	}
+	append_facts(out);
 	output_text_string(out->lines, "}\n");
 }
 

@@ -47,6 +47,19 @@ static void append_time(struct output_text *out, const char *name, time_t when)
 	output_text_format(out, "\"%s\":\"%s%s\"", name, text, text[0] == '\0' ? "" : "Z");
 }
 
+static void append_repository(struct output_text *out, const struct report_run *run)
+{
+	if (run->repository == NULL) {
+		return;
+	}
+	output_text_string(out, ",\"versionControlProvenance\":[{\"repositoryUri\":");
+	shape_path(out, run->repository, strlen(run->repository));
+	if (run->revision != NULL) {
+		output_text_format(out, ",\"revisionId\":\"%s\"", run->revision);
+	}
+	output_text_string(out, "}]");
+}
+
 static void begin(struct output_text *out, const struct report_run *run)
 {
 	output_text_format(out,
@@ -62,7 +75,9 @@ static void begin(struct output_text *out, const struct report_run *run)
 		output_text_json(out, id, strlen(id));
 		output_text_string(out, "}");
 	}
-	output_text_string(out, "]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[");
+	output_text_string(out, "]}},\"columnKind\":\"unicodeCodePoints\"");
+	append_repository(out, run);
+	output_text_string(out, ",\"results\":[");
 }
 
 static void append_location(const struct report_out *out)
@@ -120,6 +135,34 @@ static void append_region(struct output_text *lines, const struct report_finding
 	output_text_string(lines, "}");
 }
 
+/* SARIF has no place for the commit of a result but its own properties. */
+static void append_facts(const struct report_out *out)
+{
+	const struct source_facts *facts = out->facts;
+	const char *const names[] = {"blob", "commit", "author", "email", "date"};
+	const char *values[sizeof(names) / sizeof(names[0])];
+
+	if (facts == NULL) {
+		return;
+	}
+	values[0] = facts->blob;
+	values[1] = facts->commit;
+	values[2] = facts->author;
+	values[3] = facts->email;
+	values[4] = facts->date;
+	output_text_string(out->lines, ",\"properties\":{");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && values[i] != NULL; i++) {
+		struct output_text shown = {0};
+
+		output_text_format(out->lines, "%s\"%s\":", i == 0 ? "" : ",", names[i]);
+		output_text_escaped(&shown, values[i], strlen(values[i]), true);
+		output_text_json(out->lines, shown.bytes, shown.length);
+		out->lines->failed = out->lines->failed || shown.failed;
+		output_text_free(&shown);
+	}
+	output_text_string(out->lines, "}");
+}
+
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
@@ -139,7 +182,9 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	append_location(out);
 	append_region(lines, finding);
 	output_text_format(
-		lines, "}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}}", finding->fingerprint);
+		lines, "}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}", finding->fingerprint);
+	append_facts(out);
+	output_text_string(lines, "}");
 }
 
 static void append_note(const struct report_out *out, const char *level, const char *text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Text: PATH:LINE:COLUMN: RULE: EXCERPT, as editors take it; with -b
- * PATH:START-END: RULE: EXCERPT. Nothing in it is raw but colours.
+ * PATH:START-END: RULE: EXCERPT. Nothing in it is raw but colours. Where a
+ * commit has the file, PATH is COMMIT:PATH, as `git show` takes it.
  */
 #include "tools/scan/report_format.h"
 
@@ -46,12 +47,26 @@ static void append_place(const struct report_out *out, const struct report_findi
 	}
 }
 
+/* Of a commit: " (AUTHOR, DAY)". */
+static void append_author(const struct report_out *out)
+{
+	const struct source_facts *facts = out->facts;
+
+	if (facts != NULL && facts->commit != NULL) {
+		output_text_string(out->lines, " (");
+		output_text_escaped(out->lines, facts->author, strlen(facts->author), true);
+		output_text_string(out->lines, ", ");
+		output_text_append(out->lines, facts->date, strcspn(facts->date, "T"));
+		output_text_string(out->lines, ")");
+	}
+}
+
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
 {
 	struct output_text *lines = out->lines;
 
 	begin_color(out, COLOR_PATH);
-	output_text_append(lines, out->path->bytes, out->path->length);
+	report_append_path(out);
 	end_color(out);
 	output_text_append(lines, ":", 1);
 	begin_color(out, COLOR_PLACE);
@@ -63,6 +78,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	end_color(out);
 	output_text_append(lines, ": ", 2);
 	report_excerpt(lines, out->style, finding);
+	append_author(out);
 	output_text_append(lines, "\n", 1);
 }
 

@@ -46,13 +46,26 @@ struct evidence_needs reporter_needs(const struct reporter *reporter)
 	if (options->format == &report_text && options->style.has_offsets) {
 		needs.lines = false;
 	}
-	needs.digests = needs.digests || options->has_baseline;
+	needs.digests = needs.digests || options->has_baseline || reporter->needs_prints;
 	needs.allows =
 		!options->heeds_nothing && reporter->rules->count > reporter->first_allowable;
 	if (options->style.redact_percent != REPORT_REDACT_STANDARD) {
 		needs.text_bytes = REPORT_EXCERPT_MAX;
 	}
 	return needs;
+}
+
+static const struct source_facts *facts_of(const struct pinion_scan_file *file)
+{
+	return ((const struct search_file *)file->user)->facts;
+}
+
+/* In lines on stderr. */
+static const char *name_of(const struct pinion_scan_file *file)
+{
+	const struct source_facts *facts = facts_of(file);
+
+	return facts != NULL ? facts->name : file->path;
 }
 
 static struct report_out begin(struct reporter *reporter, struct reporter_worker *worker,
@@ -65,6 +78,7 @@ static struct report_out begin(struct reporter *reporter, struct reporter_worker
 	return (struct report_out){
 		.lines = &worker->lines,
 		.path = &worker->path,
+		.facts = facts_of(file),
 		.style = &reporter->options->style,
 	};
 }
@@ -80,12 +94,13 @@ static bool complete_finding(struct reporter *reporter, struct reporter_worker *
 		worker->allowed_count++;
 		return false;
 	}
-	if (!options->format->needs.digests && !options->has_baseline) {
+	if (!options->format->needs.digests && !options->has_baseline && !reporter->needs_prints) {
 		return true;
 	}
 	fingerprint_make(finding->rule->id, file->path, file->path_bytes,
 		finding->secret_end - finding->secret_start, &finding->place, &print);
 	fingerprint_write(&print, finding->fingerprint);
+	worker->print = print;
 	if (options->has_baseline && baseline_has(&options->baseline, &print)) {
 		worker->known_count++;
 		return false;
@@ -204,7 +219,7 @@ void reporter_gaps(struct reporter *reporter, struct reporter_worker *worker,
 	struct report_out out = begin(reporter, worker, file);
 
 	for (size_t i = 0; i < count; i++) {
-		report_gap(file->path, &gaps[i]);
+		report_gap(name_of(file), &gaps[i]);
 		if (format->gap != NULL) {
 			format->gap(&out, &gaps[i]);
 		}
@@ -222,7 +237,7 @@ void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
 
 	/* A line for people, whatever the format is. */
 	report_limit_reason(id, limit, reason);
-	report_path(file->path, reason);
+	report_path(name_of(file), reason);
 	if (format->limit != NULL) {
 		format->limit(&out, id, limit);
 	}

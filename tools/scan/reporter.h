@@ -19,6 +19,7 @@ struct reporter {
 	uint32_t first_allowable;
 	struct report_run run;
 	struct sorted_output *sorted; /* NULL: files are written as they end */
+	bool needs_prints; /* of all findings, whatever the format shows */
 	/* Of a document. */
 	pthread_mutex_t lock; /* guards what follows */
 	bool has_begun;
@@ -31,6 +32,7 @@ struct reporter {
 struct reporter_worker {
 	struct output_text lines; /* to be written */
 	struct output_text path;
+	struct fingerprint print; /* of the last finding, if it has any */
 	uint64_t finding_count;
 	uint64_t known_count;	/* of the baseline, not shown */
 	uint64_t allowed_count; /* by a word on their lines, not shown */

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* The expression, translated now if it was not. */
 static int need_regex(enum rule_dialect dialect, struct rule_regex *regex,
@@ -287,10 +288,23 @@ static int match_target(enum rule_dialect dialect, struct rule_allowlist *list,
 	return match_any(dialect, &list->regexes, room, subject->secret, subject->secret_bytes);
 }
 
-/* 1: the list allows the finding. */
+static bool has_commit(const struct rule_words *words, const struct rule_subject *subject)
+{
+	for (uint32_t i = 0; subject->commit != NULL && i < words->count; i++) {
+		if (strcasecmp(words->items[i], subject->commit) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+enum { ALLOWED = 1, ALLOWED_BY_COMMIT = 2 };
+
+/* 0 or one of these. */
 static int is_allowed(enum rule_dialect dialect, struct rule_allowlist *list,
 	struct confirm_room *room, const struct rule_subject *subject)
 {
+	bool is_of_commit = has_commit(&list->commits, subject);
 	uint32_t kinds = 0;
 	uint32_t held = 0;
 	int status;
@@ -316,23 +330,33 @@ static int is_allowed(enum rule_dialect dialect, struct rule_allowlist *list,
 		kinds++;
 		held += contains_any(&list->stopwords, subject);
 	}
+	if (list->commits.count > 0 && (list->needs_all || held == 0)) {
+		return is_of_commit && (held == kinds || !list->needs_all) ? ALLOWED_BY_COMMIT : 0;
+	}
 	return list->needs_all ? kinds > 0 && held == kinds : held > 0;
 }
 
+/* Of all lists: the commit counts where nothing else allows it. */
 static int is_allowed_by_any(enum rule_dialect dialect, struct rule_allowlists *lists,
 	struct confirm_room *room, const struct rule_subject *subject)
 {
-	int status = 0;
+	int allowed = 0;
 
-	for (uint32_t i = 0; lists != NULL && i < lists->count && status == 0; i++) {
-		status = is_allowed(dialect, &lists->items[i], room, subject);
+	for (uint32_t i = 0; lists != NULL && i < lists->count; i++) {
+		int status = is_allowed(dialect, &lists->items[i], room, subject);
+
+		if (status < 0 || status == ALLOWED) {
+			return status;
+		}
+		allowed = status == 0 ? allowed : status;
 	}
-	return status;
+	return allowed;
 }
 
 int rule_filter_decide(
 	struct rule_filter *filter, struct confirm_room *room, struct rule_subject *subject)
 {
+	int shared = 0;
 	int status;
 
 	subject->entropy = rule_entropy(subject->secret, subject->secret_bytes);
@@ -340,12 +364,16 @@ int rule_filter_decide(
 		return 0;
 	}
 	status = is_allowed_by_any(filter->dialect, filter->own, room, subject);
-	if (status == 0) {
-		status = is_allowed_by_any(filter->dialect, filter->shared, room, subject);
+	if (status == 0 || status == ALLOWED_BY_COMMIT) {
+		shared = is_allowed_by_any(filter->dialect, filter->shared, room, subject);
 	}
-	if (status != 0) {
-		return status < 0 ? status : 0;
+	if (status < 0 || shared < 0) {
+		return status < 0 ? status : shared;
 	}
+	if (status == ALLOWED || shared == ALLOWED) {
+		return 0;
+	}
+	subject->is_of_allowed_commit = status != 0 || shared != 0;
 	return filter->condition.object == NULL ||
 		filter->condition.keeps(filter->condition.object, subject);
 }

@@ -155,6 +155,7 @@ void rule_allowlists_release(struct rule_allowlists *lists)
 		regexes_free(&list->regexes);
 		regexes_free(&list->paths);
 		words_free(&list->stopwords);
+		words_free(&list->commits);
 	}
 	free(lists->items);
 	free(lists);

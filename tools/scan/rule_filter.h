@@ -64,6 +64,7 @@ struct rule_allowlist {
 	struct rule_regexes regexes;
 	struct rule_regexes paths;   /* over the path as it is reported */
 	struct rule_words stopwords; /* within the secret, whatever their case */
+	struct rule_words commits;   /* whole ids; a file is of none */
 };
 
 /*
@@ -102,7 +103,10 @@ struct rule_subject {
 	size_t line_bytes;
 	bool line_is_cut; /* it starts further left */
 	bool line_end_is_cut;
-	double entropy; /* of the secret, bits a byte */
+	double entropy;	    /* of the secret, bits a byte */
+	const char *commit; /* that has brought the file; NULL: none */
+	/* Set by rule_filter_decide(): kept, but its commit may have it. */
+	bool is_of_allowed_commit;
 };
 
 /* Further conditions, such as betterleaks' filter expressions. */

@@ -75,8 +75,6 @@ void import_allowlist(struct import *import, const struct toml_value *table,
 {
 	static const char *const known[] = {"commits", "condition", "description", "paths",
 		"regexTarget", "regexes", "stopwords", "targetRules", NULL};
-	const struct toml_value *commits = import_find(import, table, "commits", TOML_ARRAY);
-	bool all = needs_all(import, table);
 	struct rule_allowlist *list;
 
 	import_unknown_keys(import, table, known);
@@ -84,27 +82,20 @@ void import_allowlist(struct import *import, const struct toml_value *table,
 		import_remark(import, RULES_REMARK_UNSUPPORTED, table->line,
 			"targetRules is for allowlists of the whole file");
 	}
-	if (commits != NULL) {
-		import_remark(import, RULES_REMARK_UNSUPPORTED, commits->line, "%s",
-			all ? "an allowlist with commits never holds, as files have none"
-			    : "commits of an allowlist allow nothing, as files have none");
-	}
 	list = rule_allowlists_add(lists);
 	if (list == NULL) {
 		import->error = -ENOMEM;
 		return;
 	}
-	list->needs_all = all;
+	list->needs_all = needs_all(import, table);
 	list->target = target_of(import, table);
 	set_text(import, table, "description", &list->description);
-	/* A list that needs commits as well never holds: it stays empty. */
-	if (commits == NULL || !all) {
-		import_texts(import, table, "regexes", add_regex, &list->regexes);
-		import_texts(import, table, "paths", add_regex, &list->paths);
-		import_texts(import, table, "stopwords", add_word, &list->stopwords);
-	}
-	if (commits == NULL &&
-		list->regexes.count + list->paths.count + list->stopwords.count == 0) {
+	import_texts(import, table, "commits", add_word, &list->commits);
+	import_texts(import, table, "regexes", add_regex, &list->regexes);
+	import_texts(import, table, "paths", add_regex, &list->paths);
+	import_texts(import, table, "stopwords", add_word, &list->stopwords);
+	if (list->commits.count + list->regexes.count + list->paths.count + list->stopwords.count ==
+		0) {
 		import_remark(import, RULES_REMARK_ERROR, table->line,
 			"an allowlist has none of commits, paths, regexes, stopwords");
 	}

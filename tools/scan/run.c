@@ -11,6 +11,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/scan/git/scan.h"
 #include "tools/scan/job.h"
 #include "tools/scan/unpack.h"
 #include "tools/signals.h"
@@ -214,6 +215,10 @@ static void feed(struct scan_job *job)
 	};
 	int error;
 
+	if (job->options->git.repository != NULL) {
+		git_scan(job, &job->totals);
+		return;
+	}
 	signals_watch(job->scan);
 	error = input_feed(&input, job->scan);
 	if (error != 0 && error != -ECANCELED) {
@@ -366,6 +371,8 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	 */
 	signals_hold();
 	reporter_init(&job.reporter, &options->report, rules, options->patterns.expression_count);
+	job.reporter.needs_prints = options->git.repository != NULL;
+	job.reporter.run.has_commits = options->git.repository != NULL;
 	if (prepare(&job, matcher)) {
 		int error = start(&job);
 

@@ -7,6 +7,7 @@
 
 #include "tools/scan/archive_options.h"
 #include "tools/scan/decode.h"
+#include "tools/scan/git/options.h"
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
 #include "tools/scan/report_options.h"
@@ -19,7 +20,8 @@ struct scan_options {
 	struct report_options report;
 	struct archive_options archives;
 	struct decode_options decode;
-	bool has_json_stats;   /* --stats=json */
+	bool has_json_stats; /* --stats=json */
+	struct git_options git;
 	const char *explained; /* --explain, NULL: it is not given */
 	bool prints_patterns;
 	bool skips_binary; /* --binary=skip */

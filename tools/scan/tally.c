@@ -80,6 +80,7 @@ void tally_sum(struct tally *sum, const struct tally *part)
 	for (size_t i = 0; i < PINION_WALK_REASONS; i++) {
 		sum->left_out[i] += part->left_out[i];
 	}
+	sum->submodules += part->submodules;
 	for (size_t i = 0; i < TALLY_SKIP_COUNT; i++) {
 		sum->skipped[i] += part->skipped[i];
 	}
@@ -102,6 +103,9 @@ static void append_skipped(struct output_text *out, const struct tally *tally)
 	}
 	for (size_t i = 0; i < PINION_WALK_REASONS; i++) {
 		append_count(out, reason_names[i], tally->left_out[i]);
+	}
+	if (tally->submodules > 0) {
+		append_count(out, "submodule", tally->submodules);
 	}
 	append_count(out, "cancelled", tally->cancelled);
 	output_text_string(out, "}");

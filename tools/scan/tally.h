@@ -30,6 +30,7 @@ struct tally {
 	uint64_t cancelled;
 	uint64_t left_out[PINION_WALK_REASONS];
 	uint64_t skipped[TALLY_SKIP_COUNT];
+	uint64_t submodules; /* of a repository */
 	uint64_t failed[TALLY_ERRNO_COUNT];
 };
 

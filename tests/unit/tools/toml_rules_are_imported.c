@@ -183,10 +183,6 @@ static void check_unsupported(void)
 	expect_number("read", 0, read_rules("unsupported", false, &rules));
 	expect_text("remarks",
 		"U unsupported:1 color is not known\n"
-		"U unsupported:12 rule a: commits of an allowlist allow nothing,"
-		" as files have none\n"
-		"U unsupported:16 rule a: an allowlist with commits never holds,"
-		" as files have none\n"
 		"U unsupported:10 rule a: filter: failsTokenEfficiency() is not supported,"
 		" and drops nothing\n"
 		"U unsupported:5 rule a: smell is not known\n"
@@ -197,8 +193,8 @@ static void check_unsupported(void)
 		" of files alone are left out\n",
 		remarks);
 	expect_number("rules", 1, rules.count);
-	expect_number("kept", 1, find(&rules, "a")->filter->own->items[0].stopwords.count);
-	expect_number("not kept", 0, find(&rules, "a")->filter->own->items[1].stopwords.count);
+	expect_number("words", 1, find(&rules, "a")->filter->own->items[1].stopwords.count);
+	expect_number("commits", 1, find(&rules, "a")->filter->own->items[1].commits.count);
 	rules_free(&rules);
 	expect_number("strict", -EINVAL, read_rules("unsupported", true, &rules));
 	expect_true("errors", strncmp(remarks, "E unsupported:1 color", 21) == 0);
