@@ -95,15 +95,19 @@ static int find_allows(struct evidence_window *window, const struct evidence_vie
 }
 
 /*
- * The words in the lines that the window's borders cut, as far as they count
- * for a finding on the other side.
+ * The words in lines that borders cut, as far as they count for a finding on
+ * the other side: of the line that the new bytes begin in, and of the line that
+ * the next window begins in, whose overlap may hold the end of that line.
  */
-static int find_allows_at_borders(struct evidence_window *window, const struct evidence_view *view)
+static int find_allows_at_borders(
+	struct evidence_window *window, const struct evidence_view *view, uint32_t overlap_bytes)
 {
 	enum { FAR = EVIDENCE_REACH + EVIDENCE_ALLOW_BYTES };
 	size_t fresh = view->fresh;
 	size_t first = fresh > EVIDENCE_ALLOW_BYTES ? fresh - EVIDENCE_ALLOW_BYTES : 0;
 	size_t last = view->length - fresh > FAR ? fresh + FAR : view->length;
+	size_t next;
+	int64_t line;
 	int error;
 
 	if (view->length == fresh) {
@@ -115,9 +119,15 @@ static int find_allows_at_borders(struct evidence_window *window, const struct e
 	if (error != 0 || view->is_last) {
 		return error;
 	}
-	first = view->length - fresh > FAR ? view->length - FAR : fresh;
-	first += newlines_last_start(view->bytes + first, view->length - first);
-	return find_allows(window, view, first, view->length, (int64_t)window->newlines);
+	next = view->length > overlap_bytes ? view->length - overlap_bytes : 0;
+	line = (int64_t)window->newlines -
+		(int64_t)newlines_count(view->bytes + next, view->length - next);
+	first = next > FAR ? next - FAR : 0;
+	first += newlines_last_start(view->bytes + first, next - first);
+	last = view->length - next > EVIDENCE_ALLOW_BYTES ? next + EVIDENCE_ALLOW_BYTES
+							  : view->length;
+	last = next + newlines_first(view->bytes + next, last - next);
+	return find_allows(window, view, first, last, line);
 }
 
 /* ---- lines ---- */
@@ -191,22 +201,6 @@ static int mark_line_at(struct sweep *sweep, size_t at)
 static int compare(uint64_t left, uint64_t right)
 {
 	return left < right ? -1 : left > right;
-}
-
-static int compare_marks(const void *left, const void *right)
-{
-	return compare(
-		((const struct line_mark *)left)->start, ((const struct line_mark *)right)->start);
-}
-
-static bool are_marks_sorted(const struct evidence_window *window)
-{
-	for (size_t i = 1; i < window->mark_count; i++) {
-		if (window->marks[i - 1].start > window->marks[i].start) {
-			return false;
-		}
-	}
-	return true;
 }
 
 static int compare_allows(const void *left, const void *right)
@@ -295,6 +289,31 @@ static int mark_lines(
 }
 
 /*
+ * Sorts marks of which those from `last` on are in descending order, and are
+ * of all lines from the least of them on: others of these lines are dropped.
+ */
+static void sort_marks(struct evidence_window *window, size_t last)
+{
+	struct line_mark *marks = window->marks;
+	size_t count = window->mark_count - last;
+	size_t kept = last;
+
+	for (size_t i = 0; i < count / 2; i++) {
+		struct line_mark mark = marks[last + i];
+
+		marks[last + i] = marks[window->mark_count - 1 - i];
+		marks[window->mark_count - 1 - i] = mark;
+	}
+	while (count > 0 && kept > 0 && marks[kept - 1].start >= marks[last].start) {
+		kept--;
+	}
+	if (kept < last) {
+		memmove(marks + kept, marks + last, count * sizeof(*marks));
+		window->mark_count = kept + count;
+	}
+}
+
+/*
  * The starts of all lines that the first byte of a later window may be in: the
  * last ones, back to the first that is at least an overlap away.
  */
@@ -302,6 +321,7 @@ static int mark_last_lines(
 	struct evidence_window *window, const struct evidence_view *view, uint32_t overlap_bytes)
 {
 	size_t end = view->length;
+	size_t first = window->mark_count;
 	int64_t line = (int64_t)window->newlines;
 	int error = 0;
 
@@ -319,6 +339,7 @@ static int mark_last_lines(
 		line--;
 		end = start - 1;
 	}
+	sort_marks(window, first);
 	return error;
 }
 
@@ -374,10 +395,7 @@ static int fill_lines(const struct evidence_source *source, const struct evidenc
 		error = mark_last_lines(window, view, source->overlap_bytes);
 	}
 	if (error == 0 && source->needs.allows) {
-		error = find_allows_at_borders(window, view);
-	}
-	if (!are_marks_sorted(window)) {
-		qsort(window->marks, window->mark_count, sizeof(*window->marks), compare_marks);
+		error = find_allows_at_borders(window, view, source->overlap_bytes);
 	}
 	if (window->allow_count > 1) {
 		qsort(window->allows, window->allow_count, sizeof(*window->allows), compare_allows);
