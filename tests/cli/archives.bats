@@ -201,6 +201,27 @@ packers() {
 	[ "$(LC_ALL=C sort out | head -1)" = "tree/1.gz!1" ]
 }
 
+@test "sorted output has archives and decoded text in their places" {
+	mkdir tree
+	for i in 1 2 3 4; do
+		write_text $((i + 1)) tree/$i.txt
+		tar -cf tree/$i.tar tree/$i.txt
+		gzip -c tree/$i.txt >tree/$i.gz
+		echo "$(base64 tree/$i.txt -w0) needle" >tree/$i.b64
+	done
+	for workers in 1 3; do
+		scan --decode --sort=path --workers=$workers tree
+		expect 1
+		[ "$(wc -l <out)" = 20 ]
+		sed 's/[!:].*//' out | uniq >order
+		LC_ALL=C sort order | cmp - order
+		scan --decode --checkpoint=log.$workers tree
+		sort out >first
+		scan --decode --checkpoint=log.$workers --resume tree
+		sort out | cmp first -
+	done
+}
+
 @test "a signal ends the unpacking" {
 	head -c 4M /dev/zero | gzip -9 >zeros.gz
 	for _ in $(seq 1500); do

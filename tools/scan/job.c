@@ -138,16 +138,24 @@ bool scan_job_is_sound(struct scan_job *job)
 	return test->error == 0;
 }
 
+/* With decoded text the whole file's. */
+static struct search_kept *kept_of(const struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+
+	return searched->whole != NULL ? &searched->whole->kept : &searched->kept;
+}
+
 /* Of that finding, whose fingerprint the worker has; NULL: of none. */
 static void write_lines(struct show *show, const struct finding *finding)
 {
 	struct scan_worker *worker = show->worker;
-	struct search_file *searched = show->file->user;
+	struct search_kept *kept = kept_of(show->file);
 	struct output_text *lines = &worker->reporter.lines;
 
-	if (searched->kept.is_on && !lines->failed) {
-		output_text_append(&searched->kept.lines, lines->bytes, lines->length);
-		lines->failed = searched->kept.lines.failed;
+	if (kept->is_on && !lines->failed) {
+		output_text_append(&kept->lines, lines->bytes, lines->length);
+		lines->failed = kept->lines.failed;
 		lines->length = 0;
 	}
 	if (lines->failed) {
@@ -183,6 +191,7 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 {
 	struct show *show = arg;
 	struct search_file *searched = show->file->user;
+	struct search_kept *kept = kept_of(show->file);
 	struct reporter_worker *reporter = &show->worker->reporter;
 	uint64_t known_count = reporter->known_count;
 	uint64_t allowed_count = reporter->allowed_count;
@@ -193,8 +202,8 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 		return;
 	}
 	shown = reporter_findings(&show->job->reporter, reporter, show->file, findings, count);
-	searched->kept.known_count += reporter->known_count - known_count;
-	searched->kept.allowed_count += reporter->allowed_count - allowed_count;
+	kept->known_count += reporter->known_count - known_count;
+	kept->allowed_count += reporter->allowed_count - allowed_count;
 	__atomic_fetch_add(&searched->shown_count, shown, __ATOMIC_RELAXED);
 	progress_add(show->job->runtime, &(struct progress){.findings = shown});
 	write_lines(show, NULL);
@@ -203,9 +212,8 @@ static void show_findings(void *arg, const struct finding *findings, size_t coun
 static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 {
 	struct show *show = arg;
-	struct search_file *searched = show->file->user;
 
-	searched->kept.is_noted = true;
+	kept_of(show->file)->is_noted = true;
 	reporter_gaps(&show->job->reporter, &show->worker->reporter, show->file, gaps, count);
 	write_lines(show, NULL);
 }
@@ -213,9 +221,8 @@ static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 static void show_limit(void *arg, const struct findings_limit *limit)
 {
 	struct show *show = arg;
-	struct search_file *searched = show->file->user;
 
-	searched->kept.is_noted = true;
+	kept_of(show->file)->is_noted = true;
 	show->worker->has_trouble = show->worker->has_trouble || limit->costly_count > 0;
 	reporter_limit(&show->job->reporter, &show->worker->reporter, show->file, limit);
 	write_lines(show, NULL);
@@ -440,42 +447,55 @@ static bool is_likely_a_pattern(const struct scan_job *job, const char *path, in
 		strcmp(path, options->paths[0]) == 0;
 }
 
+static void complain(const struct scan_job *job, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error)
+{
+	const struct search_file *searched = file->user;
+
+	if (searched != NULL && searched->is_late) {
+		report_hole_timeout(file, searched->late_offset);
+	} else if (searched == NULL || !searched->has_gaps) {
+		report_outcome(file, outcome, error);
+	}
+	if (is_likely_a_pattern(job, file->path, error)) {
+		report_line("a pattern to search for follows -e, a plain word -F -e");
+	}
+}
+
+static void count_file(struct scan_worker *worker, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error)
+{
+	const struct search_file *searched = file->user;
+
+	if (searched != NULL && searched->is_binary && outcome == PINION_SCAN_DONE) {
+		worker->tally.skipped[TALLY_BINARY]++;
+		worker->late_skipped++;
+	} else {
+		tally_add(&worker->tally, file, outcome, error);
+	}
+}
+
 static void on_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
 	struct scan_job *job = arg;
 	struct scan_worker *worker = worker_here(job);
-
-	const struct search_file *searched = file->user;
 	int begun = job->unpack == NULL ? 0 : unpack_begin(job->unpack, file, outcome);
 
-	if (begun > 0) {
-		return;
-	}
 	if (begun < 0) {
 		worker->late_failed += outcome == PINION_SCAN_DONE;
 		outcome = PINION_SCAN_FAILED;
 		error = begun;
 	}
-	if (searched != NULL && searched->is_binary && outcome == PINION_SCAN_DONE) {
-		worker->tally.skipped[TALLY_BINARY]++;
-		worker->late_skipped++;
-		return;
-	}
-	tally_add(&worker->tally, file, outcome, error);
-	if (job->checkpointing != NULL) {
-		end_kept(job, worker, file, outcome, error);
-	}
-	if (scanning_is_trouble(outcome, error)) {
-		if (searched != NULL && searched->is_late) {
-			report_hole_timeout(file, searched->late_offset);
-		} else if (searched == NULL || !searched->has_gaps) {
-			report_outcome(file, outcome, error);
+	if (begun <= 0) {
+		count_file(worker, file, outcome, error);
+		if (job->checkpointing != NULL) {
+			end_kept(job, worker, file, outcome, error);
 		}
-		if (is_likely_a_pattern(job, file->path, error)) {
-			report_line("a pattern to search for follows -e, a plain word -F -e");
+		if (scanning_is_trouble(outcome, error)) {
+			complain(job, file, outcome, error);
+			worker->has_trouble = true;
 		}
-		worker->has_trouble = true;
 	}
 	if (job->reporter.sorted != NULL && !sorted_output_end(&job->sorted, file->sequence)) {
 		pinion_scan_cancel(job->scan);

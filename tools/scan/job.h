@@ -69,7 +69,7 @@ struct scan_job {
 	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
 	struct pinion_scan_stats totals;
 	struct archive_counts archives; /* at the end */
-	struct sorted_output sorted; /* with --sort */
+	struct sorted_output sorted;	/* with --sort */
 	/* One more than workers: the last is the adding thread's. */
 	struct scan_worker *workers;
 	uint32_t worker_count;

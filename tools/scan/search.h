@@ -56,6 +56,7 @@ struct search_file {
 	const struct rules *rules;
 	struct decoding *decoding;	  /* its text in other forms; NULL: none yet */
 	const struct decoded *decoded;	  /* this is such a text; NULL: it is a file */
+	struct search_file *whole;	  /* of which; NULL: of none */
 	const struct source_facts *facts; /* of a source (source.h); NULL: a file */
 	/* Its own bytes are not searched: nothing is found in it. */
 	bool is_taken;	/* [W:the first window's worker R:any] */

@@ -19,7 +19,7 @@ struct source {
 	struct scan_worker *worker;
 	struct search_file searched;
 	struct pinion_scan_file file;
-	struct search_file *whole; /* that this is decoded from; NULL: none */
+	uint64_t sequence;
 	char *path;
 	size_t path_capacity;
 	uint8_t *bytes; /* `overlap_bytes` and `window_bytes` long */
@@ -78,8 +78,8 @@ static int copy_path(struct source *source, const char *path, size_t path_bytes)
 	return 0;
 }
 
-static int open_source(struct source *source, const char *path, size_t path_bytes,
-	const struct source_facts *facts, const struct decoded *decoded)
+static int begin_source(struct source *source, const char *path, size_t path_bytes,
+	const struct decoded *decoded, struct search_file *whole)
 {
 	int error = copy_path(source, path, path_bytes);
 
@@ -87,11 +87,12 @@ static int open_source(struct source *source, const char *path, size_t path_byte
 		return error;
 	}
 	memset(&source->searched, 0, sizeof(source->searched));
-	source->searched.facts = facts;
 	source->searched.decoded = decoded;
+	source->searched.whole = whole;
 	source->file = (struct pinion_scan_file){
 		.path = source->path,
 		.path_bytes = path_bytes,
+		.sequence = source->sequence,
 		.user = &source->searched,
 	};
 	source->prefix_bytes = 0;
@@ -99,21 +100,33 @@ static int open_source(struct source *source, const char *path, size_t path_byte
 	source->base = 0;
 	source->index = 0;
 	source->result = 0;
-	return scan_job_open(source->job, &source->file);
+	return 0;
+}
+
+void source_follow(struct source *source, const struct pinion_scan_file *file)
+{
+	source->sequence = file->sequence;
 }
 
 int source_open(struct source *source, const char *path, size_t path_bytes,
 	const struct source_facts *facts)
 {
-	source->whole = NULL;
-	return open_source(source, path, path_bytes, facts, NULL);
+	int error = begin_source(source, path, path_bytes, NULL, NULL);
+
+	source->searched.facts = facts;
+	return error != 0 ? error : scan_job_open(source->job, &source->file);
 }
 
 int source_open_decoded(
 	struct source *source, const struct pinion_scan_file *file, const struct decoded *decoded)
 {
-	source->whole = file->user;
-	return open_source(source, file->path, file->path_bytes, source->whole->facts, decoded);
+	struct search_file *whole = file->user;
+	int error;
+
+	source_follow(source, file);
+	error = begin_source(source, file->path, file->path_bytes, decoded, whole);
+	source->searched.facts = whole->facts;
+	return error != 0 ? error : scan_job_open(source->job, &source->file);
 }
 
 uint64_t source_settled_to(struct source *source)
@@ -186,9 +199,9 @@ int source_close(struct source *source, int error)
 		error = source->result;
 	}
 	close_error = scan_job_close(source->job, source->worker, &source->file, error);
-	if (source->whole != NULL) {
-		__atomic_fetch_add(&source->whole->shown_count, source->searched.shown_count,
-			__ATOMIC_RELAXED);
+	if (source->searched.whole != NULL) {
+		__atomic_fetch_add(&source->searched.whole->shown_count,
+			source->searched.shown_count, __ATOMIC_RELAXED);
 	}
 	return error != 0 ? error : close_error;
 }

@@ -30,6 +30,9 @@ void source_destroy(struct source *source);
 int source_open(struct source *source, const char *path, size_t path_bytes,
 	const struct source_facts *facts);
 
+/* The next ones have their lines in the place of `file`, where that matters. */
+void source_follow(struct source *source, const struct pinion_scan_file *file);
+
 struct decoded;
 
 /*

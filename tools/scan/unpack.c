@@ -38,8 +38,17 @@ struct packed {
 	int fd;
 	bool is_counted; /* as failed, for a reason of the scan's */
 	bool is_cached;	 /* was, before it was unpacked */
+	uint64_t sequence;
 	struct lane_seat *seat;
 	struct archive_counts counts;
+	struct ending *ending; /* NULL: no thread waits for it */
+};
+
+/* With sorted output a file is reported when it has ended. */
+struct ending {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool has_ended; /* [lock] */
 };
 
 int unpack_create(struct scan_job *job, struct unpack **out_unpack)
@@ -246,12 +255,31 @@ static void count_file(const struct packed *packed, struct scan_worker *worker, 
 
 static void packed_destroy(struct packed *packed)
 {
+	struct ending *ending = packed->ending;
+
 	if (!packed->is_cached) {
 		(void)posix_fadvise(packed->fd, 0, 0, POSIX_FADV_DONTNEED);
 	}
 	close(packed->fd);
 	free(packed->path);
 	free(packed);
+	if (ending != NULL) {
+		pthread_mutex_lock(&ending->lock);
+		ending->has_ended = true;
+		pthread_cond_signal(&ending->changed);
+		pthread_mutex_unlock(&ending->lock);
+	}
+}
+
+static void await(struct ending *ending)
+{
+	pthread_mutex_lock(&ending->lock);
+	while (!ending->has_ended) {
+		pthread_cond_wait(&ending->changed, &ending->lock);
+	}
+	pthread_mutex_unlock(&ending->lock);
+	pthread_cond_destroy(&ending->changed);
+	pthread_mutex_destroy(&ending->lock);
 }
 
 /* It cannot be unpacked. */
@@ -278,6 +306,7 @@ static void run_packed(struct scan_job *job, struct lane_seat *seat, void *arg)
 		return;
 	}
 	packed->seat = seat;
+	source_follow(seat->source, &(struct pinion_scan_file){.sequence = packed->sequence});
 	if (unpack->locale != (locale_t)0) {
 		before = uselocale(unpack->locale);
 	}
@@ -312,6 +341,7 @@ static struct packed *packed_create(
 	}
 	packed->unpack = unpack;
 	packed->fd = fd;
+	packed->sequence = file->sequence;
 	packed->is_cached = file->file.cached_percent > 0;
 	return packed;
 }
@@ -320,6 +350,9 @@ int unpack_begin(struct unpack *unpack, const struct pinion_scan_file *file,
 	enum pinion_scan_outcome outcome)
 {
 	const struct search_file *searched = file->user;
+	struct ending ending = {
+		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	bool waits = unpack->job->reporter.sorted != NULL;
 	struct packed *packed;
 	int error;
 
@@ -334,10 +367,15 @@ int unpack_begin(struct unpack *unpack, const struct pinion_scan_file *file,
 		return outcome == PINION_SCAN_CANCELLED ? 0 : -ENOMEM;
 	}
 	packed->is_counted = outcome != PINION_SCAN_DONE;
+	packed->ending = waits ? &ending : NULL;
 	error = lane_submit(unpack->lane, run_packed, packed);
 	if (error != 0) {
+		packed->ending = NULL;
 		packed_destroy(packed);
 		return error;
+	}
+	if (waits) {
+		await(&ending);
 	}
 	return outcome == PINION_SCAN_DONE ? 1 : 0;
 }
