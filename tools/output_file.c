@@ -19,9 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MODE = 0666 };
+enum {
+	MODE = 0666,
+	/* So long a pipe's reader may take to come. */
+	READER_LOOKS = 40,
+	READER_LOOK_NS = 50 * 1000 * 1000,
+};
 
 static struct {
 	int fd;
@@ -30,6 +36,8 @@ static struct {
 	char *folder;
 	bool has_name;	 /* that of the draft */
 	bool is_special; /* a device, a pipe, or a file that has no name left */
+	/* The draft, and the old file; a device number of 0: there is none. */
+	struct stat known[2];
 } file = {.fd = -1};
 
 /* Where a link leads to: that is replaced, not the link. */
@@ -88,6 +96,30 @@ static void take_owner(int fd, const struct stat *status)
 	(void)fchmod(fd, status->st_mode & 07777);
 }
 
+/*
+ * A pipe without a reader would keep an open for ever. Sets errno: ENXIO, there
+ * is no reader.
+ */
+static int open_special(void)
+{
+	static const struct timespec look = {.tv_nsec = READER_LOOK_NS};
+	int fd = -1;
+
+	for (int i = 0; i < READER_LOOKS && fd < 0; i++) {
+		if (i > 0) {
+			nanosleep(&look, NULL);
+		}
+		fd = open(file.path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (fd < 0 && errno != ENXIO) {
+			return -1;
+		}
+	}
+	if (fd >= 0) {
+		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	}
+	return fd;
+}
+
 /* Sets errno. */
 static int open_file(void)
 {
@@ -109,11 +141,15 @@ static int open_file(void)
 	}
 	if (exists && (file.is_special || !S_ISREG(status.st_mode))) {
 		file.is_special = true;
-		return open(file.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		return open_special();
 	}
 	fd = open_draft();
 	if (fd >= 0 && exists) {
 		take_owner(fd, &status);
+		file.known[1] = status;
+	}
+	if (fd >= 0 && fstat(fd, &file.known[0]) != 0) {
+		file.known[0] = (struct stat){.st_dev = 0};
 	}
 	return fd;
 }
@@ -134,6 +170,8 @@ static const char *reason_of(int error)
 		return "is a directory";
 	case ENOLINK:
 		return "is a link that leads to no file";
+	case ENXIO:
+		return "is a pipe that no process reads: start its reader first";
 	default:
 		return report_reason(error);
 	}
@@ -186,6 +224,18 @@ bool output_file_begin(const char *path)
 	}
 	output_redirect(file.fd, path);
 	return true;
+}
+
+bool output_file_has(uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < sizeof(file.known) / sizeof(file.known[0]); i++) {
+		const struct stat *known = &file.known[i];
+
+		if (known->st_dev != 0 && known->st_dev == device && known->st_ino == inode) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int give_draft_its_name(void)

@@ -8,10 +8,12 @@
 #define PINION_TOOLS_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * From now on output goes there. The file that a link leads to is replaced, a
- * link without a file is refused. False: reported.
+ * link without a file is refused. A pipe's reader is waited for, some seconds.
+ * False: reported.
  */
 bool output_file_begin(const char *path);
 
@@ -21,6 +23,9 @@ bool output_file_begin(const char *path);
  * nothing. False: reported.
  */
 bool output_file_end(bool is_kept);
+
+/* Whether that file is the one that is replaced, or written. */
+bool output_file_has(uint64_t device, uint64_t inode);
 
 /* Whether both paths lead to the same file, or would make the same. */
 bool output_file_is(const char *path, const char *other);

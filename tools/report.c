@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -433,4 +434,20 @@ void report_totals(const struct pinion_scan_stats *totals)
 		(unsigned long long)totals->done, (unsigned long long)totals->failed,
 		(unsigned long long)totals->skipped, (unsigned long long)totals->cancelled,
 		ignored);
+}
+
+void report_no_start(int error)
+{
+	bool is_short = error == -ENOMEM || error == -EAGAIN;
+	struct rlimit limit;
+
+	if (is_short && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+		report_line("cannot start below `ulimit -v` %llu: %s; raise that (LimitAS= in the "
+			    "systemd unit)",
+			(unsigned long long)limit.rlim_cur / 1024,
+			error == -EAGAIN ? "no memory for a thread" : report_reason(error));
+	} else {
+		report_line("cannot start: %s",
+			error == -EINVAL ? "a value is refused" : report_reason(error));
+	}
 }

@@ -53,6 +53,12 @@ void report_drop_late_lines(void);
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);
 
+/*
+ * That a command cannot start, and why: a limit on addresses, where there is
+ * one, as the likely reason for a lack of memory or threads.
+ */
+void report_no_start(int error);
+
 /* Words for a range of a file that could not be read. */
 void report_gap_reason(const struct pinion_gap *gap, char *out_reason, size_t bytes);
 

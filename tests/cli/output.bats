@@ -315,6 +315,24 @@ make_lines() {
 old' ]
 }
 
+@test "--output: its own file is not searched, and a pipe needs a reader" {
+	mkdir t
+	printf 'needle\n' | tee t/found t/out.txt >/dev/null
+	scan --output=t/out.txt -F -e needle t
+	expect 1
+	[ "$(cat t/out.txt)" = "t/found:1:1: e1: n…" ]
+	grep -qx 'pinion scan: t/out.txt: --output writes there: it is not searched' err
+	mkfifo pipe
+	(sleep 0.3; cat pipe >got) &
+	scan --output=pipe -F -e needle t/found
+	expect 1
+	wait
+	[ "$(cat got)" = "t/found:1:1: e1: n…" ]
+	scan --output=pipe -F -e needle t/found
+	expect 2
+	grep -qx 'pinion scan: pipe: is a pipe that no process reads: start its reader first' err
+}
+
 @test "--output: a signal leaves the old file" {
 	printf 'a' >file
 	printf old >report

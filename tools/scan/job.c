@@ -6,6 +6,7 @@
 
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/output_file.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/rules_cache.h"
@@ -409,13 +410,26 @@ static void end_kept(struct scan_job *job, struct scan_worker *worker,
 
 /* ---- what the library calls ---- */
 
-static int on_open(void *arg, struct pinion_scan_file *file)
+static int open_any(void *arg, struct pinion_scan_file *file)
 {
 	struct scan_job *job = arg;
 	int error = scan_job_open(job, file);
 
 	if (error == 0 && job->checkpointing != NULL && find_kept(job, worker_here(job), file)) {
 		return PINION_SCAN_ENOUGH;
+	}
+	return error;
+}
+
+/* What an earlier run has written there would be found again. */
+static int on_open(void *arg, struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+	int error = open_any(arg, file);
+
+	if (error == 0 && output_file_has(file->file.device, file->file.inode)) {
+		report_path(file->path, "--output writes there: it is not searched");
+		__atomic_store_n(&searched->is_taken, true, __ATOMIC_RELAXED);
 	}
 	return error;
 }

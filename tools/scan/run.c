@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -67,21 +66,12 @@ static void size_buffers(
 	config->buffer_count = count < BUFFER_COUNT_MIN ? BUFFER_COUNT_MIN : count;
 }
 
-/* A limit on addresses is the likely reason for a lack of memory. */
-static void report_no_start(struct scan_job *job, int error)
+static void complain(struct scan_job *job, int error)
 {
-	struct rlimit limit;
-
-	if (!scan_job_is_sound(job)) {
-		report_line("cannot start: %s", job->test.reason);
-	} else if (error == -ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 &&
-		limit.rlim_cur != RLIM_INFINITY) {
-		report_line("cannot start below `ulimit -v` %llu: %s; raise that (LimitAS= in the "
-			    "systemd unit)",
-			(unsigned long long)limit.rlim_cur / 1024, report_reason(error));
+	if (scan_job_is_sound(job)) {
+		report_no_start(error);
 	} else {
-		report_line("cannot start: %s",
-			error == -EINVAL ? "a value is refused" : report_reason(error));
+		report_line("cannot start: %s", job->test.reason);
 	}
 }
 
@@ -166,7 +156,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	}
 	error = search_error != 0 ? search_error : error;
 	if (error != 0) {
-		report_no_start(job, error);
+		complain(job, error);
 	}
 	return error == 0;
 }
@@ -377,7 +367,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 		int error = start(&job);
 
 		if (error != 0) {
-			report_no_start(&job, error);
+			complain(&job, error);
 		} else {
 			double start_seconds = scanning_seconds_now();
 

@@ -240,8 +240,7 @@ int sum_begin(struct sum_job *job)
 		}
 	}
 	if (error != 0) {
-		report_line("cannot start: %s",
-			error == -EINVAL ? "a value is refused" : report_reason(error));
+		report_no_start(error);
 		sum_trouble(job);
 		return error;
 	}
