@@ -192,10 +192,10 @@ static int place_workers(
 
 /*
  * What the machine and its kernel offer. The CPUs are looked for on another
- * thread, while this one asks for the fence: the kernel grants it, if not when
- * the program was loaded, when all CPUs have passed through the scheduler, some
- * milliseconds later. That thread has a table of descriptors of its own, of
- * which race detectors do not know: until it ends, this one opens nothing.
+ * thread, for a millisecond or two, while this one asks for the fence: the
+ * kernel grants it, if not when the program was loaded, when all CPUs have
+ * passed through the scheduler, some milliseconds later. Then it probes rings,
+ * for another millisecond.
  */
 static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *out_topology)
 {
@@ -206,12 +206,12 @@ static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *
 
 	pin_topology_begin(&search, out_topology, shared->host, shared->tuning.use_smt != 0);
 	shared->has_fence_all = shared->host->fence_all();
+	io_rc = choose_io(runtime);
 	rc = pin_topology_end(&search);
 	if (rc < 0) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
 			strerror(-rc));
 	}
-	io_rc = choose_io(runtime);
 	return io_rc < 0 ? io_rc : rc;
 }
 
