@@ -124,9 +124,9 @@ static bool is_new(struct search *search, int fd)
 /* A reader has the page of another process, a child that of its parent. */
 static bool is_its_own(const struct search *search, const struct pin_page_header *header)
 {
-	return (header->process_start == 0 || search->start == 0 ||
-		       header->process_start == search->start) &&
-		(search->inner_pid == 0 || header->pid == search->inner_pid);
+	return (header->owner.process_start == 0 || search->start == 0 ||
+		       header->owner.process_start == search->start) &&
+		(search->inner_pid == 0 || header->owner.pid == search->inner_pid);
 }
 
 /*

@@ -118,7 +118,7 @@ static int check_header(const struct pinion_metrics *metrics, uint64_t file_byte
 	if (header->version != PIN_PAGE_VERSION) {
 		return refuse(metrics, -EPROTONOSUPPORT,
 			"its format has version %u, this program reads %d: use libpinion %.15s",
-			header->version, PIN_PAGE_VERSION, header->library);
+			header->version, PIN_PAGE_VERSION, header->owner.library);
 	}
 	if (header->header_words < sizeof(*header) / 8 || all > WORDS_MAX || all * 8 > file_bytes ||
 		!is_inside(0, header->header_words, all)) {
@@ -267,9 +267,9 @@ static int take_header(struct pinion_metrics *metrics)
 		return refuse(metrics, rc, "it is no metrics page: %s",
 			rc == -EPROTO ? "it is too short" : strerror(-rc));
 	}
-	clean_text(header->boot_id, sizeof(header->boot_id));
-	clean_text(header->program, sizeof(header->program));
-	clean_text(header->library, sizeof(header->library));
+	clean_text(header->owner.boot_id, sizeof(header->owner.boot_id));
+	clean_text(header->owner.program, sizeof(header->owner.program));
+	clean_text(header->owner.library, sizeof(header->owner.library));
 	/* Relaxed: copies of the reader's own. */
 	if (pin_load_relaxed_u64(&header->magic) == 0) {
 		return refuse(metrics, -EAGAIN, "its process has not filled it yet: try again");
@@ -409,7 +409,7 @@ int pinion_metrics_snapshot(struct pinion_metrics *metrics)
 		return refuse(metrics, rc, "it was cut short meanwhile");
 	}
 	/* Relaxed: copies. */
-	pin_store_relaxed_u64(&metrics->header.state, pin_load_relaxed_u64(&now.state));
+	pin_store_relaxed_u64(&metrics->header.owner.state, pin_load_relaxed_u64(&now.owner.state));
 	return metrics->torn_count > 0 ? -EAGAIN : 0;
 }
 
@@ -525,17 +525,17 @@ void pinion_metrics_get_info(
 		.worker_count = header->worker_count,
 		.slot_count = header->slot_count,
 		.page_bytes = header->word_count * 8,
-		.pid = header->pid,
-		.process_start = header->process_start,
-		.created_ns = header->created_ns,
-		.created_unix_ns = header->created_unix_ns,
+		.pid = header->owner.pid,
+		.process_start = header->owner.process_start,
+		.created_ns = header->owner.created_ns,
+		.created_unix_ns = header->owner.created_unix_ns,
 		.published_ns = latest_of(metrics),
-		.has_ended = pin_load_relaxed_u64(&header->state) == PIN_PAGE_ENDED,
+		.has_ended = pin_load_relaxed_u64(&header->owner.state) == PIN_PAGE_ENDED,
 		.torn_count = metrics->torn_count,
 	};
 
-	memcpy(info.boot_id, header->boot_id, sizeof(info.boot_id));
-	memcpy(info.program, header->program, sizeof(info.program));
-	memcpy(info.library, header->library, sizeof(info.library));
+	memcpy(info.boot_id, header->owner.boot_id, sizeof(info.boot_id));
+	memcpy(info.program, header->owner.program, sizeof(info.program));
+	memcpy(info.library, header->owner.library, sizeof(info.library));
 	pin_sized_give(out_info, size, &info, sizeof(info));
 }

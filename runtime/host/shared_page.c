@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pinion/version.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,7 +342,8 @@ static bool read_text(const char *path, char *out_text, size_t size)
 	return length > 0;
 }
 
-void pin_boot_id_read(char out_id[PIN_BOOT_ID_BYTES])
+/* The kernel's id of this boot, or "". */
+static void read_boot_id(char out_id[PIN_BOOT_ID_BYTES])
 {
 	memset(out_id, 0, PIN_BOOT_ID_BYTES);
 	if (read_text("/proc/sys/kernel/random/boot_id", out_id, PIN_BOOT_ID_BYTES)) {
@@ -397,4 +399,18 @@ uint64_t pin_unix_now_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void pin_page_owner_write(struct pin_page_owner *owner, uint64_t now_ns)
+{
+	PIN_DCHECK(pin_load_relaxed_u64(&owner->state) == 0); /* of a new page */
+	owner->pid = (uint64_t)getpid();
+	owner->process_start = pin_process_start(0);
+	owner->created_ns = now_ns;
+	owner->created_unix_ns = pin_unix_now_ns();
+	read_boot_id(owner->boot_id);
+	snprintf(owner->program, sizeof(owner->program), "%.15s", program_invocation_short_name);
+	snprintf(owner->library, sizeof(owner->library), "%s", PINION_VERSION_STRING);
+	/* Relaxed: the mark's release comes after it. */
+	pin_store_relaxed_u64(&owner->state, PIN_PAGE_LIVES);
 }

@@ -28,6 +28,8 @@
 #ifndef PIN_HOST_SHARED_PAGE_H
 #define PIN_HOST_SHARED_PAGE_H
 
+#include "runtime/base/atomic.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,10 +78,27 @@ void pin_shared_page_destroy(struct pin_shared_page *page);
 
 /* ---- who writes it ---- */
 
+enum pin_page_state {
+	PIN_PAGE_LIVES = 1,
+	PIN_PAGE_ENDED = 2, /* the runtime was destroyed */
+};
+
 enum { PIN_BOOT_ID_BYTES = 40 };
 
-/* The kernel's id of this boot, or "". */
-void pin_boot_id_read(char out_id[PIN_BOOT_ID_BYTES]);
+/* The end of the header of each kind of page; its layout is documented. */
+struct pin_page_owner {
+	uint64_t pid;		/* in the namespace of the process */
+	uint64_t process_start; /* field 22 of /proc/PID/stat; 0: unknown */
+	uint64_t created_ns;	/* on CLOCK_MONOTONIC */
+	uint64_t created_unix_ns;
+	struct pin_atomic_u64 state;	 /* enum pin_page_state */
+	char boot_id[PIN_BOOT_ID_BYTES]; /* the kernel's, or "" */
+	char program[16];
+	char library[16]; /* its version */
+};
+
+/* That of this process, whose runtime lives; before the page's mark. */
+void pin_page_owner_write(struct pin_page_owner *owner, uint64_t now_ns);
 
 /* When a process began, in ticks; 0: unknown. `pid` 0: this process. */
 uint64_t pin_process_start(int pid);

@@ -6,7 +6,7 @@
  * its way through the queue instead: the number of the task that was pushed
  * last, and the time. When that many have been popped it has arrived, and its
  * time in the queue is that of the task before it. Tasks between two marks came
- * between their times, so their waits are taken to lie between theirs: they are
+ * between their times, so their waits count as between theirs: they are
  * recorded in equal parts of up to eight steps.
  *
  *     a push     sets a mark where none is on its way, or it has been passed

@@ -230,14 +230,7 @@ static void write_header(const struct pin_host *host, struct pin_metrics_page *m
 	header->slot_words = SLOT_WORDS;
 	header->slot_count = metrics->slot_count;
 	header->worker_count = metrics->worker_count;
-	header->pid = (uint64_t)getpid();
-	header->process_start = pin_process_start(0);
-	header->created_ns = host->now_ns();
-	header->created_unix_ns = pin_unix_now_ns();
-	pin_boot_id_read(header->boot_id);
-	snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
-	snprintf(header->library, sizeof(header->library), "%s", PINION_VERSION_STRING);
-	pin_store_relaxed_u64(&header->state, PIN_PAGE_LIVES);
+	pin_page_owner_write(&header->owner, host->now_ns());
 	pin_metrics_page_write_fields(
 		(struct pin_page_field *)(void *)((char *)metrics->words + FIELDS_AT * 8));
 }
@@ -389,7 +382,7 @@ void pin_metrics_page_destroy(struct pin_metrics_page *metrics, const struct pin
 		return;
 	}
 	if (metrics->words != NULL) {
-		pin_store_release_u64(&header_of(metrics)->state, PIN_PAGE_ENDED);
+		pin_store_release_u64(&header_of(metrics)->owner.state, PIN_PAGE_ENDED);
 	}
 	if (metrics->page.memory == NULL) {
 		pin_heap_release(host, metrics->words, PIN_HEAP_ALIGN, metrics->word_count, 8);

@@ -61,11 +61,6 @@ enum pin_page_scope {
 	PIN_PAGE_DEVICE = 3,  /* in the runtime's part, for each device */
 };
 
-enum pin_page_state {
-	PIN_PAGE_LIVES = 1,
-	PIN_PAGE_ENDED = 2, /* the runtime was destroyed */
-};
-
 /* A row of the table; places are in words. */
 struct pin_page_field {
 	char name[32];
@@ -94,14 +89,7 @@ struct pin_page_header {
 	uint64_t slot_words;
 	uint32_t slot_count;
 	uint32_t worker_count; /* those beyond the slots are not shown */
-	uint64_t pid;
-	uint64_t process_start; /* field 22 of /proc/PID/stat; 0: unknown */
-	uint64_t created_ns;	/* on CLOCK_MONOTONIC */
-	uint64_t created_unix_ns;
-	struct pin_atomic_u64 state; /* enum pin_page_state */
-	char boot_id[40];
-	char program[16];
-	char library[16];
+	struct pin_page_owner owner;
 };
 
 _Static_assert(sizeof(struct pin_page_field) == 64, "as documented");

@@ -9,7 +9,6 @@
 #include "runtime/host/heap.h"
 
 #include <errno.h>
-#include <pinion/version.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,14 +39,7 @@ static void write_header(const struct pin_trace *trace, uint64_t slots)
 	header->slots = slots;
 	header->rings_at = RINGS_AT;
 	header->ring_words = pin_trace_ring_words(slots);
-	header->pid = (uint64_t)getpid();
-	header->process_start = pin_process_start(0);
-	header->created_ns = trace->host->now_ns();
-	header->created_unix_ns = pin_unix_now_ns();
-	pin_boot_id_read(header->boot_id);
-	snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
-	snprintf(header->library, sizeof(header->library), "%s", PINION_VERSION_STRING);
-	pin_store_relaxed_u64(&header->state, PIN_TRACE_LIVES); /* before the magic */
+	pin_page_owner_write(&header->owner, trace->host->now_ns());
 	pin_store_release_u64(&header->magic, PIN_TRACE_MAGIC);
 }
 
@@ -147,7 +139,7 @@ void pin_trace_destroy(struct pin_trace *trace)
 	}
 	host = trace->host;
 	if (trace->words != NULL) {
-		pin_store_release_u64(&header_of(trace)->state, PIN_TRACE_ENDED);
+		pin_store_release_u64(&header_of(trace)->owner.state, PIN_PAGE_ENDED);
 	}
 	if (trace->page.memory == NULL) {
 		pin_heap_release(host, trace->words, PIN_CACHE_LINE, trace->word_count,

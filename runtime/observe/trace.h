@@ -35,11 +35,6 @@ enum {
 	PIN_TRACE_EVENTS_MAX = 1 << 20,
 };
 
-enum pin_trace_state {
-	PIN_TRACE_LIVES = 1,
-	PIN_TRACE_ENDED = 2, /* the runtime was destroyed */
-};
-
 /* All places and sizes are in words of 8 bytes, but for `event_bytes`. */
 struct pin_trace_header {
 	struct pin_atomic_u64 magic; /* written last */
@@ -51,14 +46,7 @@ struct pin_trace_header {
 	uint64_t slots; /* of each ring, a power of two */
 	uint64_t rings_at;
 	uint64_t ring_words;
-	uint64_t pid;
-	uint64_t process_start; /* field 22 of /proc/PID/stat; 0: unknown */
-	uint64_t created_ns;	/* on CLOCK_MONOTONIC */
-	uint64_t created_unix_ns;
-	struct pin_atomic_u64 state; /* enum pin_trace_state */
-	char boot_id[40];
-	char program[16];
-	char library[16];
+	struct pin_page_owner owner;
 };
 
 _Static_assert(sizeof(struct pin_trace_header) == 168, "as documented");

@@ -485,10 +485,10 @@ static void put_metadata(struct json *json, const struct pinion_trace_info *info
 static void put_all(struct json *json)
 {
 	struct pinion_trace_info info;
-	char library[sizeof(json->trace->header.library) + 1];
+	char library[sizeof(json->trace->header.owner.library) + 1];
 
 	/* The page of another process may have no end of it. */
-	snprintf(library, sizeof(library), "%.16s", json->trace->header.library);
+	snprintf(library, sizeof(library), "%.16s", json->trace->header.owner.library);
 	pinion_trace_get_info(json->trace, &info, sizeof(info));
 	put(json, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"library\":");
 	put_text(json, library);

@@ -301,7 +301,7 @@ static void add_request(struct maker *maker, const struct entry *entry, uint32_t
 	mark->end = end;
 }
 
-/* What has that descriptor; no task has such an address. */
+/* The entry of a descriptor; no task has such an address. */
 static struct entry *descriptor_of(const struct maker *maker, uint64_t descriptor)
 {
 	return entry_of(maker, DESCRIPTORS | (uint32_t)descriptor);

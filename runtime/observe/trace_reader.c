@@ -107,7 +107,7 @@ static int check_header(const struct pinion_trace *trace, uint64_t file_bytes)
 	if (header->version != PIN_TRACE_VERSION) {
 		return refuse(trace, -EPROTONOSUPPORT,
 			"its format has version %u, this program reads %d: use libpinion %.15s",
-			header->version, PIN_TRACE_VERSION, header->library);
+			header->version, PIN_TRACE_VERSION, header->owner.library);
 	}
 	if (header->event_bytes != sizeof(struct pin_trace_event) || header->ring_count < 2 ||
 		header->ring_count > RINGS_MAX || header->slots < PIN_TRACE_EVENTS_MIN ||
@@ -216,8 +216,8 @@ static bool is_its_own(const struct pinion_trace *trace, int pid)
 {
 	uint64_t start = pin_process_start(pid);
 
-	return trace->header.process_start == 0 || start == 0 ||
-		trace->header.process_start == start;
+	return trace->header.owner.process_start == 0 || start == 0 ||
+		trace->header.owner.process_start == start;
 }
 
 /* ---- a process's ---- */
@@ -467,9 +467,9 @@ static bool has_ended(const struct pinion_trace *trace)
 {
 	uint64_t state;
 
-	return !fetch(trace, offsetof(struct pin_trace_header, state) / sizeof(uint64_t), 1,
+	return !fetch(trace, offsetof(struct pin_trace_header, owner.state) / sizeof(uint64_t), 1,
 		       &state) ||
-		state == PIN_TRACE_ENDED;
+		state == PIN_PAGE_ENDED;
 }
 
 /* The clock of events, which all processes share. */
@@ -512,11 +512,11 @@ void pinion_trace_get_info(
 		.ring_events = trace->header.slots,
 		.worker_count = trace->header.ring_count - 1,
 		.has_ended = has_ended(trace),
-		.pid = trace->header.pid,
-		.created_ns = trace->header.created_ns,
+		.pid = trace->header.owner.pid,
+		.created_ns = trace->header.owner.created_ns,
 	};
 
-	memcpy(info.program, trace->header.program, sizeof(info.program) - 1);
+	memcpy(info.program, trace->header.owner.program, sizeof(info.program) - 1);
 	for (uint32_t i = 0; i < trace->header.ring_count; i++) {
 		info.lost_count += trace->cursors[i].lost;
 	}

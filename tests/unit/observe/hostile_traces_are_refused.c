@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { MUTATIONS = 3000, EVENTS = 64, LIMIT_SECONDS = 200 };
+enum { MUTATIONS = 3000, MUTATIONS_A_SECOND = 500, EVENTS = 64, LIMIT_SECONDS = 200 };
 
 static uint8_t *page; /* as it was written */
 static uint8_t *mutant;
@@ -140,8 +140,8 @@ static void check_known(void)
 	write_mutant(0);
 	expect_number("empty", -EAGAIN, use_mutant());
 	/* Its end is missing. */
-	memset(header->library, 'x', sizeof(header->library));
-	memset(header->program, '"', sizeof(header->program));
+	memset(header->owner.library, 'x', sizeof(header->owner.library));
+	memset(header->owner.program, '"', sizeof(header->owner.program));
 	write_mutant(page_bytes);
 	expect_number("names without ends", 0, use_mutant());
 }
@@ -152,7 +152,7 @@ int main(void)
 	unsigned long count = given == NULL ? MUTATIONS : strtoul(given, NULL, 10);
 
 	random_begin(&random_state);
-	runtimes_watchdog(LIMIT_SECONDS);
+	runtimes_watchdog(LIMIT_SECONDS + (unsigned)(count / MUTATIONS_A_SECOND));
 	scratch_enter("hostile_traces_are_refused");
 	happenings_run(EVENTS, take_page);
 	sink = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the wait of tasks in a lane's queue is that between their push and
- * their pop; of tasks between two marks it lies between theirs, each counts
+ * their pop; of tasks between two marks it is between theirs, each counts
  * once, and time in which the queue is empty counts for none. C17.
  * Method: a queue on a clock that is set by hand; then a runtime, whose page
  * has the waits of both lanes.

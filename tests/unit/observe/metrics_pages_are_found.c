@@ -53,7 +53,7 @@ static void expect_pages(uint32_t count)
 	expect_number("no more pages", -ENOENT,
 		pinion_metrics_open_pid(getpid(), count, note, NULL, &metrics));
 	expect_true("the last of them",
-		count == 0 || created_ns(count - 1) == own_header()->created_ns);
+		count == 0 || created_ns(count - 1) == own_header()->owner.created_ns);
 }
 
 /* A page that is none has its index, and those after it are found. */
@@ -285,9 +285,9 @@ static void check_shared_name(void)
 	snprintf(path, sizeof(path), "%s/shared", folder);
 	start_with_file(path);
 	first = runtime;
-	first_ns = own_header()->created_ns;
+	first_ns = own_header()->owner.created_ns;
 	start_with_file(path);
-	second_ns = own_header()->created_ns;
+	second_ns = own_header()->owner.created_ns;
 	expect_true("a line", strstr(runtimes_log, "this runtime has ") != NULL);
 	expect_true("two", first_ns != second_ns);
 	expect_true("the first has its name", created_in_file("shared") == first_ns);
@@ -296,7 +296,8 @@ static void check_shared_name(void)
 	pinion_runtime_destroy(runtime);
 	pinion_runtime_destroy(first);
 	start_with_file(path);
-	expect_true("the name is free", created_in_file("shared") == own_header()->created_ns);
+	expect_true(
+		"the name is free", created_in_file("shared") == own_header()->owner.created_ns);
 	expect_true("the other is left", created_in_file("shared.1") == second_ns);
 	pinion_runtime_destroy(runtime);
 }

@@ -101,7 +101,7 @@ static void copy_to(int fd, const struct pin_metrics_page *page, uint64_t later)
 
 	expect_ready("copy", copy != NULL);
 	memcpy(copy, page->words, bytes);
-	copy->process_start += later;
+	copy->owner.process_start += later;
 	expect_ready("write", pwrite(fd, copy, bytes, 0) == (ssize_t)bytes);
 	free(copy);
 }

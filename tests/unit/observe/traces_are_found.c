@@ -115,7 +115,7 @@ static void check_others(void)
 	memcpy(copy, &zero, sizeof(zero));
 	check_beside("being filled", make_page(copy, bytes), -EAGAIN, "try again");
 	copy_page(copy);
-	copy->process_start++;
+	copy->owner.process_start++;
 	check_beside("another process's", make_page(copy, bytes), -ENOENT, "");
 	check_beside("the same", dup(own()->page.fd), -ENOENT, "");
 	free(copy);
