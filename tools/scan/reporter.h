@@ -19,7 +19,7 @@ struct reporter {
 	uint32_t first_allowable;
 	struct report_run run;
 	struct sorted_output *sorted; /* NULL: files are written as they end */
-	bool needs_prints; /* of all findings, whatever the format shows */
+	bool needs_prints;	      /* of all findings, whatever the format shows */
 	/* Of a document. */
 	pthread_mutex_t lock; /* guards what follows */
 	bool has_begun;

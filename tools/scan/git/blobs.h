@@ -4,8 +4,8 @@
  * that findings in it are shown with.
  *
  * Of all the places of a blob in a history the oldest counts: the commit that
- * brought it first. Changes may be added in any order. A path that options leave out is no place; a blob
- * without another is left out for its reason.
+ * brought it first. Changes may be added in any order. A path that options
+ * leave out is no place; a blob without another is left out for its reason.
  *
  * A blob may also be a base: a version of a file from before the commits in
  * question. It is searched, but its findings are no news.

@@ -28,7 +28,7 @@ struct git_changes {
 bool git_changes_of_commits(
 	struct git_changes *changes, const char *ids, size_t bytes, size_t process_count);
 
-/* Adds those that this process writes, of no commit. Ends it. False as above. */
+/* Adds those that this process writes, of no commit, and ends it. As above. */
 bool git_changes_of_index(struct git_changes *changes, struct git_process *process);
 
 #endif

@@ -3,10 +3,10 @@
  * What a repository has to be searched: the blobs of all its commits, of those
  * since a revision, or of the index.
  *
- * `git rev-list` lists commits, `git diff-tree` names each blob that a commit has and none of
- * its parents has at that path; so every blob of every commit is named once at
- * least. Refs that lead to trees and blobs are listed apart. The stash is all
- * of its entries, not the last alone.
+ * `git rev-list` lists commits, and `git diff-tree` names each blob that a
+ * commit has and none of its parents has at that path; so every blob of every
+ * commit is named once at least. Refs that lead to trees and blobs are listed
+ * apart. The stash is all of its entries, not the last alone.
  */
 #ifndef PINION_TOOLS_SCAN_GIT_HISTORY_H
 #define PINION_TOOLS_SCAN_GIT_HISTORY_H

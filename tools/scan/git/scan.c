@@ -190,6 +190,11 @@ static int search_blob(struct git_reader *reader, const struct git_name *path)
 		fail(reader, report_reason(error), error);
 		return 0;
 	}
+	if (source_is_binary(reader->source)) {
+		reader->worker->tally.skipped[TALLY_BINARY]++;
+		reader->totals.skipped++;
+		return 0;
+	}
 	tally_add(&reader->worker->tally, NULL, PINION_SCAN_DONE, 0);
 	reader->totals.done++;
 	return 0;
@@ -383,8 +388,10 @@ static void end_readers(struct git_scan *scan, struct pinion_scan_stats *totals)
 		totals->done += reader->totals.done;
 		totals->failed += reader->totals.failed;
 		totals->ignored += reader->totals.ignored;
+		totals->skipped += reader->totals.skipped;
 		totals->read_bytes += reader->totals.read_bytes;
-		ended += reader->totals.done + reader->totals.failed + reader->totals.ignored;
+		ended += reader->totals.done + reader->totals.failed + reader->totals.ignored +
+			reader->totals.skipped;
 		cat_file_fini(&scan->place, &reader->file);
 		source_destroy(reader->source);
 		git_facts_fini(&reader->facts);
