@@ -437,9 +437,10 @@ static int on_open(void *arg, struct pinion_scan_file *file)
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
 	struct scan_job *job = arg;
+	int claimed = job->unpack == NULL ? 0 : unpack_claim(file, window);
 
-	if (job->unpack != NULL && unpack_claims(file, window)) {
-		return PINION_SCAN_ENOUGH;
+	if (claimed != 0) {
+		return claimed > 0 ? PINION_SCAN_ENOUGH : claimed;
 	}
 	return scan_job_window(job, worker_here(job), file, window);
 }

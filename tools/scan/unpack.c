@@ -114,24 +114,23 @@ static int open_again(int fd)
 	return again;
 }
 
-bool unpack_claims(const struct pinion_scan_file *file, const struct pinion_window *window)
+int unpack_claim(const struct pinion_scan_file *file, const struct pinion_window *window)
 {
 	struct search_file *searched = file->user;
 	int fd;
 
 	if (window->index != 0 || window->is_hole ||
 		archive_kind_of(window->bytes, window->length_bytes) == ARCHIVE_KIND_NONE) {
-		return false;
+		return 0;
 	}
 	fd = open_again(file->file.fd);
 	if (fd < 0) {
-		report_path(file->path, "an archive, and no descriptor is left to unpack it");
-		return false;
+		return -errno;
 	}
 	searched->packed_fd = fd;
 	searched->is_packed = true;
 	__atomic_store_n(&searched->is_taken, true, __ATOMIC_RELAXED);
-	return true;
+	return 1;
 }
 
 /* ---- what becomes of their bytes ---- */

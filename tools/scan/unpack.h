@@ -20,10 +20,10 @@ struct unpack;
 int unpack_create(struct scan_job *job, struct unpack **out_unpack);
 
 /*
- * A window of a file. True: the file is an archive, and no more of it is
- * needed.
+ * A window of a file. 1: it is an archive, and no more of it is needed; 0:
+ * it is none; negative: it cannot be opened once more.
  */
-bool unpack_claims(const struct pinion_scan_file *file, const struct pinion_window *window);
+int unpack_claim(const struct pinion_scan_file *file, const struct pinion_window *window);
 
 /*
  * At the report of each file: unpacks it if it was claimed. Waits while many
