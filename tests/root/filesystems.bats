@@ -223,7 +223,7 @@ on_growing_xfs() {
 		fi
 		for how in --io=auto --io=fallback; do
 			/mnt/pinion sum -a sha256 --direct=always $how growing$size >/mnt/sums
-			/mnt/pinion scan -F -e needle --direct=always $how growing$size >/mnt/out || [ $? = 1 ]
+			/mnt/pinion scan -b -F -e needle --direct=always $how growing$size >/mnt/out || [ $? = 1 ]
 			[ "$(cut -d: -f2 /mnt/out)" = $((size - 6))-$size ]
 			sha256sum growing$size | cmp - /mnt/sums
 		done
@@ -265,7 +265,7 @@ huge_sparse() {
 		printf X | dd of=sparse bs=1 seek=$at conv=notrunc status=none
 	done
 	for how in --io=auto --io=fallback; do
-		timeout 20 /mnt/pinion scan -F -e X $how sparse >/mnt/out || [ $? = 1 ]
+		timeout 20 /mnt/pinion scan -b -F -e X $how sparse >/mnt/out || [ $? = 1 ]
 		cut -d: -f2 /mnt/out | diff - <(printf '%s\n' 1-2 4000000000001-4000000000002 \
 			8000000000000-8000000000001)
 	done
@@ -287,7 +287,7 @@ on_block_device() {
 	sha256sum "$device" >/mnt/sums
 	for how in --direct=auto --direct=always --direct=never --io=fallback; do
 		/mnt/pinion sum -a sha256 $how "$device" | cmp - /mnt/sums
-		/mnt/pinion scan -F -e needle $how "$device" >/mnt/out || [ $? = 1 ]
+		/mnt/pinion scan -b -F -e needle $how "$device" >/mnt/out || [ $? = 1 ]
 		[ "$(cut -d: -f2 /mnt/out)" = 9999866-9999872 ]
 	done
 	/mnt/pinion sum -r /mnt/tree >/mnt/out 2>/mnt/err || true
