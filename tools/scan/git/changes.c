@@ -21,7 +21,6 @@
 enum {
 	/* Neighbours that one process compares: their trees are alike. */
 	BLOCK_COMMITS = 64,
-	PROCESSES_MAX = 32,
 };
 
 /* Of the modes of entries. */
@@ -297,39 +296,58 @@ static bool start_answer(struct answer *answer, const char *ids, size_t id_bytes
 	return true;
 }
 
-bool git_changes_of_commits(
-	struct git_changes *changes, const char *ids, size_t bytes, size_t process_count)
+/* Ids as git has listed them. */
+struct ids {
+	const char *text;
+	size_t id_bytes; /* with its newline */
+	size_t count;
+};
+
+static bool ask_all(
+	struct git_changes *changes, const struct ids *ids, struct answer *answers, size_t count)
 {
-	struct answer answers[PROCESSES_MAX] = {{.changes = NULL}};
-	const char *end = memchr(ids, '\n', bytes);
-	size_t id_bytes = end == NULL ? 0 : (size_t)(end - ids) + 1;
-	size_t count = id_bytes == 0 ? 0 : bytes / id_bytes;
-	size_t blocks = (count + BLOCK_COMMITS - 1) / BLOCK_COMMITS;
-	uint8_t id[GIT_ID_BYTES_MAX];
 	bool is_good = true;
 
-	if (count == 0) {
-		return bytes == 0;
-	}
-	/* The first id says how long they are, before threads ask. */
-	if (!git_id_parse(changes->blobs, ids, id_bytes - 1, id) ||
-		git_blobs_reserve_commits(changes->blobs, count) != 0) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	process_count = process_count < PROCESSES_MAX ? process_count : PROCESSES_MAX;
-	process_count = process_count < blocks ? process_count : blocks;
-	for (size_t i = 0; i < process_count && is_good; i++) {
+	for (size_t i = 0; i < count && is_good; i++) {
 		answers[i].changes = changes;
 		answers[i].part = i;
-		answers[i].part_count = process_count;
-		is_good = start_answer(&answers[i], ids, id_bytes, count);
+		answers[i].part_count = count;
+		is_good = start_answer(&answers[i], ids->text, ids->id_bytes, ids->count);
 	}
-	for (size_t i = 0; i < process_count && answers[i].process.pid != 0; i++) {
+	for (size_t i = 0; i < count && answers[i].process.pid != 0; i++) {
 		if (answers[i].has_thread) {
 			pthread_join(answers[i].thread, NULL);
 		}
 		is_good = end_answer(&answers[i]) && is_good;
 	}
+	return is_good;
+}
+
+bool git_changes_of_commits(
+	struct git_changes *changes, const char *text, size_t bytes, size_t process_count)
+{
+	const char *end = memchr(text, '\n', bytes);
+	struct ids ids = {.text = text};
+	struct answer *answers;
+	size_t blocks;
+	uint8_t id[GIT_ID_BYTES_MAX];
+	bool is_good = false;
+
+	if (end == NULL) {
+		return bytes == 0;
+	}
+	ids.id_bytes = (size_t)(end - text) + 1;
+	ids.count = bytes / ids.id_bytes;
+	blocks = (ids.count + BLOCK_COMMITS - 1) / BLOCK_COMMITS;
+	process_count = process_count < blocks ? process_count : blocks;
+	answers = calloc(process_count, sizeof(*answers));
+	/* The first id says how long they are, before threads ask. */
+	if (answers == NULL || !git_id_parse(changes->blobs, text, ids.id_bytes - 1, id) ||
+		git_blobs_reserve_commits(changes->blobs, ids.count) != 0) {
+		report_line("%s", report_reason(ENOMEM));
+	} else {
+		is_good = ask_all(changes, &ids, answers, process_count);
+	}
+	free(answers);
 	return is_good;
 }

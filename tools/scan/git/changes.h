@@ -26,7 +26,7 @@ struct git_changes {
  * with a newline after it. False: lines say why it is not all of them.
  */
 bool git_changes_of_commits(
-	struct git_changes *changes, const char *ids, size_t bytes, size_t process_count);
+	struct git_changes *changes, const char *text, size_t bytes, size_t process_count);
 
 /* Adds those that this process writes, of no commit, and ends it. As above. */
 bool git_changes_of_index(struct git_changes *changes, struct git_process *process);
