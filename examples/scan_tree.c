@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: a scan of a tree, that Ctrl-C ends in order; settings from the
- * environment, and messages of the library.
+ * Shows: a scan of a tree, that Ctrl-C ends in order; its progress; settings
+ * from the environment.
  *
  * Try:   examples/scan_tree /usr/include
  *        PINION_WORKER_COUNT=1 examples/scan_tree /usr/include
  *
- * Counts lines. Several workers may read windows of the same file at once, so
- * each file has its own counter, in memory that the scan provides.
+ * Counts lines. Workers may read windows of a file at once, so each file has a
+ * counter, in memory that the scan provides.
  */
 #include <pinion/pinion.h>
 #include <signal.h>
@@ -56,6 +56,12 @@ static void on_report(
 	}
 }
 
+/* Each two seconds, and at the end. */
+static void on_progress(void *arg, const struct pinion_scan_stats *stats)
+{
+	fprintf(arg, "scan_tree: %llu files\n", (unsigned long long)stats->seen);
+}
+
 /* May be called in a signal handler: it only marks the scan as cancelled. */
 static void on_interrupt(int number)
 {
@@ -101,7 +107,9 @@ static int scan_tree(struct pinion_runtime *runtime, const char *path)
 
 	pinion_scan_config_init(&config);
 	config.file_user_bytes = sizeof(struct counts);
-	rc = pinion_scan_create(runtime, &config, &ops, NULL, &scan);
+	config.progress = on_progress;
+	config.progress_ns = UINT64_C(2000000000);
+	rc = pinion_scan_create(runtime, &config, &ops, stderr, &scan);
 	if (rc < 0) {
 		return rc;
 	}

@@ -133,6 +133,9 @@ static bool write_text(const char *text, size_t length, bool is_escaped)
 	bool is_ok;
 
 	pthread_mutex_lock(&output_lock);
+	if (is_terminal) {
+		report_lift_status();
+	}
 	if (is_terminal && is_escaped) {
 		write_all(text, length);
 	} else if (is_terminal) {

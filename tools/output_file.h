@@ -24,7 +24,7 @@ bool output_file_begin(const char *path);
  */
 bool output_file_end(bool is_kept);
 
-/* Whether that file is the one that is replaced, or written. */
+/* Whether that file is replaced, or written. */
 bool output_file_has(uint64_t device, uint64_t inode);
 
 /* Whether both paths lead to the same file, or would make the same. */

@@ -8,10 +8,15 @@
 #include "tools/scanning.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
 	/* The first is that of the adding thread, and of threads beside. */
 	PARTS_MAX = SCANNING_WORKERS_MAX + 1,
+	LINE_BYTES = 256,
+	SHOW_MS = 500,
 };
 
 struct part {
@@ -80,23 +85,84 @@ bool progress_read(struct progress *out_progress)
 	return true;
 }
 
-void progress_report(void)
+/* False: there is none yet. */
+static bool describe(char *out_line, size_t bytes, struct progress *out_sum, double *out_seconds)
 {
-	struct progress sum;
 	char findings[40] = "";
-	double seconds;
 	double gigabytes;
+	double seconds;
 
-	if (!progress_read(&sum)) {
-		return;
+	if (!progress_read(out_sum)) {
+		return false;
 	}
 	seconds = scanning_seconds_now() - start_seconds;
-	gigabytes = (double)sum.bytes / 1e9;
+	gigabytes = (double)out_sum->bytes / 1e9;
 	if (counts_findings) {
 		snprintf(findings, sizeof(findings), " %llu findings,",
-			(unsigned long long)sum.findings);
+			(unsigned long long)out_sum->findings);
 	}
-	report_line("progress: %llu files, %.3f GB, %.3f GB/s,%s %.1f s",
-		(unsigned long long)sum.ended_files, gigabytes,
+	snprintf(out_line, bytes, "progress: %llu files, %.3f GB, %.3f GB/s,%s %.1f s",
+		(unsigned long long)out_sum->ended_files, gigabytes,
 		seconds > 0 ? gigabytes / seconds : 0.0, findings, seconds);
+	*out_seconds = seconds;
+	return true;
+}
+
+void progress_report(void)
+{
+	char line[LINE_BYTES];
+	struct progress sum;
+	double seconds;
+
+	if (describe(line, sizeof(line), &sum, &seconds)) {
+		report_line("%s", line);
+	}
+}
+
+/* ---- on a terminal ---- */
+
+static uint64_t total_bytes;
+static bool is_shown;
+
+void progress_watch(uint64_t bytes)
+{
+	const char *terminal = getenv("TERM");
+
+	if (isatty(STDERR_FILENO) == 1 && terminal != NULL && strcmp(terminal, "dumb") != 0) {
+		total_bytes = bytes;
+		__atomic_store_n(&is_shown, true, __ATOMIC_RELEASE);
+	}
+}
+
+void progress_show(void)
+{
+	char line[LINE_BYTES];
+	struct progress sum;
+	double seconds;
+	size_t length;
+
+	if (progress_show_ms() == 0 || !describe(line, sizeof(line), &sum, &seconds) ||
+		seconds < 1) {
+		return;
+	}
+	length = strlen(line);
+	if (sum.bytes > 0 && sum.bytes < total_bytes) {
+		snprintf(line + length, sizeof(line) - length, ", %.0f s left",
+			(double)(total_bytes - sum.bytes) / (double)sum.bytes * seconds);
+	}
+	report_status(line);
+	if (progress_show_ms() == 0) { /* hidden meanwhile */
+		report_lift_status();
+	}
+}
+
+void progress_hide(void)
+{
+	__atomic_store_n(&is_shown, false, __ATOMIC_RELEASE);
+	report_lift_status();
+}
+
+uint64_t progress_show_ms(void)
+{
+	return __atomic_load_n(&is_shown, __ATOMIC_ACQUIRE) ? SHOW_MS : 0;
 }

@@ -39,4 +39,16 @@ bool progress_read(struct progress *out_progress);
  */
 void progress_report(void);
 
+/*
+ * On a terminal, from a second on, the same at the end of the screen, with the
+ * time that is left where `total_bytes` is not 0; progress_show() draws it
+ * again, progress_hide() ends that. One thread at a time.
+ */
+void progress_watch(uint64_t total_bytes);
+void progress_show(void);
+void progress_hide(void);
+
+/* Between two calls of progress_show(); 0: there are to be none. Any thread. */
+uint64_t progress_show_ms(void);
+
 #endif

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -30,6 +31,7 @@ static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *prefix_command;
 static struct log_form form;
 static _Thread_local bool drops_late_lines;
+static bool has_status; /* [W:write_lock R:any] on the terminal */
 
 static bool form_from_env(void)
 {
@@ -73,6 +75,17 @@ static bool becomes_possible(void)
 	return false;
 }
 
+/* The lock is held. */
+static void lift_status(void)
+{
+	static const char sequence[] = "\r\033[K";
+
+	if (has_status) {
+		__atomic_store_n(&has_status, false, __ATOMIC_RELAXED);
+		(void)!write(STDERR_FILENO, sequence, sizeof(sequence) - 1);
+	}
+}
+
 /* A failing stderr leaves no way to report that, so errors end the line. */
 static void write_line(struct output_text *line)
 {
@@ -83,6 +96,7 @@ static void write_line(struct output_text *line)
 		return;
 	}
 	pthread_mutex_lock(&write_lock);
+	lift_status();
 	while (position < line->length) {
 		ssize_t count =
 			write(STDERR_FILENO, line->bytes + position, line->length - position);
@@ -95,6 +109,39 @@ static void write_line(struct output_text *line)
 	}
 	pthread_mutex_unlock(&write_lock);
 	output_text_free(line);
+}
+
+void report_status(const char *text)
+{
+	struct winsize size = {.ws_col = 0};
+	struct output_text line = {0};
+	size_t length = strlen(text);
+
+	if (pthread_mutex_trylock(&write_lock) != 0) {
+		return;
+	}
+	/* A line that is broken cannot be removed. */
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
+		length >= size.ws_col) {
+		length = size.ws_col - 1U;
+	}
+	lift_status();
+	output_text_append(&line, text, length);
+	if (!line.failed && length > 0) {
+		__atomic_store_n(&has_status, write(STDERR_FILENO, line.bytes, length) > 0,
+			__ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&write_lock);
+	output_text_free(&line);
+}
+
+void report_lift_status(void)
+{
+	if (__atomic_load_n(&has_status, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&write_lock);
+		lift_status();
+		pthread_mutex_unlock(&write_lock);
+	}
 }
 
 void report_raw(struct output_text *line)

@@ -50,6 +50,16 @@ bool report_is_possible(void);
  */
 void report_drop_late_lines(void);
 
+/*
+ * A line on a terminal that the next one replaces; empty: none. Other lines, of
+ * stderr and of standard output, come in its place, and it is drawn again when
+ * there is a new one. Does nothing while another thread writes.
+ */
+void report_status(const char *text);
+
+/* Removes it, before something else writes to the terminal. */
+void report_lift_status(void);
+
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);
 

@@ -136,12 +136,14 @@ static int64_t milliseconds_now(void)
 static int next_signal(siginfo_t *info, int64_t *limit_ms)
 {
 	struct timespec left = {0};
-	int64_t left_ms;
+	int64_t left_ms = (int64_t)progress_show_ms();
 
-	if (*limit_ms == 0) {
+	if (*limit_ms == 0 && left_ms == 0) {
 		return sigwaitinfo(&watched_set, info);
 	}
-	left_ms = *limit_ms - milliseconds_now();
+	if (*limit_ms != 0) {
+		left_ms = *limit_ms - milliseconds_now();
+	}
 	if (left_ms <= 0 && !extends_limit()) {
 		leave_behind();
 	}
@@ -164,6 +166,7 @@ static void *take_signals(void *arg)
 	report_drop_late_lines();
 	for (;;) {
 		if (next_signal(&info, &limit_ms) < 0) {
+			progress_show();
 			continue;
 		}
 		/*

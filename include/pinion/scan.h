@@ -138,10 +138,18 @@ struct pinion_window {
 enum { PINION_SCAN_ENOUGH = 1 };
 
 /*
+ * Returned by `open` of an engine that reads this file as a stream: its windows
+ * come in order, one after the other, whatever `order` is, so that state in
+ * `user` may be kept from window to window. Other files are read as before.
+ * Since: 0.1
+ */
+enum { PINION_SCAN_STREAM = 2 };
+
+/*
  * The callbacks of the engine. Each returns 0 to go on or a negative errno,
  * which ends this file as FAILED; -ECANCELED ends it as CANCELLED. `open` and
- * `window` may also return PINION_SCAN_ENOUGH. Other positive results count as
- * -EINVAL.
+ * `window` may also return PINION_SCAN_ENOUGH, and `open` PINION_SCAN_STREAM.
+ * Other positive results count as -EINVAL.
  *
  * Context: `open`, `window` and `close` run on workers; those of one file never
  * overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the last,
@@ -170,6 +178,8 @@ struct pinion_scan_ops {
 	void (*report)(void *arg, const struct pinion_scan_file *file,
 		enum pinion_scan_outcome outcome, int error);
 };
+
+struct pinion_scan_stats;
 
 struct pinion_scan_config {
 	uint32_t size;
@@ -240,6 +250,22 @@ struct pinion_scan_config {
 	 * time that can be measured.
 	 */
 	uint32_t paths_ahead_max;
+	/*
+	 * Called with the counts so far, with the scan's `arg`: when the end of
+	 * a window or a report comes and the last call began `progress_ns` ago,
+	 * and once more by pinion_scan_finish(), with the final counts. So no
+	 * call comes while nothing ends. NULL, the default: never.
+	 *
+	 * Context: the worker, or the adding thread, whose window or report it
+	 * was; never two at once, and each sees what an earlier call wrote. As
+	 * other callbacks it does not block. The counts of each worker are
+	 * those after some report or window of it; `seen` is the sum of the
+	 * outcomes.
+	 * Costs: with it, a read of the clock and 9 stores to memory of its own
+	 * for each window and report; a call reads O(workers) cache lines.
+	 */
+	void (*progress)(void *arg, const struct pinion_scan_stats *stats);
+	uint64_t progress_ns; /* 0 … 2^62. Default 0: each time */
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);

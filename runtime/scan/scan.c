@@ -29,9 +29,11 @@ static uint64_t outcomes(const struct pinion_scan_stats *totals)
 }
 
 /* Each path is reported once, with one outcome, and the counts add up. */
-void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
+void pin_scan_report(struct pinion_scan *scan, struct pin_scan_totals *all,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
+	struct pinion_scan_stats *totals = &all->own;
+
 	PIN_DCHECK(file->path[file->path_bytes] == '\0');
 	PIN_DCHECK((outcome != PINION_SCAN_DONE && outcome != PINION_SCAN_IGNORED) || error == 0);
 	PIN_DCHECK(outcome != PINION_SCAN_CANCELLED || error == -ECANCELED);
@@ -55,6 +57,7 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	}
 	PIN_DCHECK(outcomes(totals) == totals->seen);
 	scan->ops.report(scan->arg, file, outcome, error);
+	pin_scan_note_progress(scan, all);
 }
 
 static void bound_span(struct pinion_scan *scan);
@@ -441,23 +444,9 @@ void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int err
 
 /* ---- end ---- */
 
-static void add_totals(struct pinion_scan_stats *sum, const struct pinion_scan_stats *part)
-{
-	PIN_DCHECK(outcomes(part) == part->seen && part->hole_bytes <= part->read_bytes);
-	sum->seen += part->seen;
-	sum->done += part->done;
-	sum->failed += part->failed;
-	sum->skipped += part->skipped;
-	sum->cancelled += part->cancelled;
-	sum->read_bytes += part->read_bytes;
-	sum->hole_bytes += part->hole_bytes;
-	sum->direct_files += part->direct_files;
-	sum->ignored += part->ignored;
-}
-
 int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_stats *out_stats, size_t size)
 {
-	struct pinion_scan_stats sum = scan->totals;
+	struct pinion_scan_stats sum;
 	uint64_t slot_count = scan->slot_count;
 	int rc = pin_scan_refuse_worker(scan, "waited for or destroyed");
 
@@ -465,8 +454,11 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_stats *out_s
 		return rc;
 	}
 	await_all_slots(scan);
-	for (uint32_t i = 0; i < pinion_runtime_worker_count(scan->runtime); i++) {
-		add_totals(&sum, &scan->workers[i].totals);
+	pin_scan_sum(scan, &sum);
+	/* That of pinion_scan_destroy() has nothing new. */
+	if (scan->config.progress != NULL && scan->finished_count != sum.seen + 1) {
+		scan->finished_count = sum.seen + 1;
+		scan->config.progress(scan->arg, &sum);
 	}
 	pinion_budget_release(&scan->free_slots, &slot_count);
 	PIN_CHECK(sum.seen == outcomes(&sum));

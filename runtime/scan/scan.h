@@ -19,6 +19,10 @@
  * submits in the same turn. So of its canceller and a submit one comes first:
  * either the canceller finds the request in flight, or the submit is not made.
  *
+ * [PROGRESS-1] a caller of `progress` stores the next time (release) after it
+ * has returned -> the next caller takes that time by a CAS (acquire), so that
+ * calls neither overlap nor miss what an earlier call wrote.
+ *
  * [ROOT-1] a root's last user closes it, then takes it off `root_count`
  * (acq_rel) -> the adding thread loads the count (acquire) before it keeps
  * another root open. Without the order it could find no descriptor left.
@@ -46,9 +50,21 @@ struct pin_slots {
 	uint64_t count;
 };
 
+enum { PIN_SCAN_COUNTS = sizeof(struct pinion_scan_stats) / sizeof(uint64_t) };
+
+/* Counts of one thread. */
+struct pin_scan_totals {
+	struct pinion_scan_stats own;
+	/*
+	 * [W:own R:any] the same, as of the last window or report; where there
+	 * is a callback for progress. Relaxed: each is true of some moment.
+	 */
+	struct pin_atomic_u64 shown[PIN_SCAN_COUNTS];
+};
+
 /* One worker's part of a scan. [own] */
 struct pin_scan_worker {
-	struct pinion_scan_stats totals;
+	struct pin_scan_totals totals;
 	struct pinion_task canceller; /* of a cancel: ends what this worker has in flight */
 	struct pinion_scan *scan;     /* [const] after create */
 	/* [W:any R:any] a guess: files that it has started, in order */
@@ -86,16 +102,18 @@ struct pinion_scan {
 	uint8_t *user_memory;
 	struct pin_scan_worker *workers;
 	/* The adding thread's */
-	struct pinion_scan_stats totals;
+	struct pin_scan_totals totals;
 	uint64_t next_sequence;
-	uint64_t span_start;	/* paths before it are reported: paths_ahead_max */
-	struct pin_slots stock; /* acquired from the budget and not yet used */
-	struct pin_slots batch; /* filled and not yet started */
-	uint32_t batch_max;	/* files of a batch */
+	uint64_t finished_count; /* 1 + paths seen at the last finish */
+	uint64_t span_start;	 /* paths before it are reported: paths_ahead_max */
+	struct pin_slots stock;	 /* acquired from the budget and not yet used */
+	struct pin_slots batch;	 /* filled and not yet started */
+	uint32_t batch_max;	 /* files of a batch */
 	/* Shared */
-	struct pin_atomic_u32 is_cancelled;   /* [W:any R:any] set once */
-	struct pin_atomic_u32 root_count;     /* [W:any R:adding] roots that are open */
-	struct pinion_budget idle_cancellers; /* one of each worker */
+	struct pin_atomic_u32 is_cancelled;    /* [W:any R:any] set once */
+	struct pin_atomic_u64 progress_due_ns; /* [W:any R:any] UINT64_MAX: it is called */
+	struct pin_atomic_u32 root_count;      /* [W:any R:adding] roots that are open */
+	struct pinion_budget idle_cancellers;  /* one of each worker */
 	struct pinion_budget free_slots;
 	struct pin_lock lock;	    /* rank 2 */
 	struct pin_slot *free_list; /* [lock:lock] */
@@ -149,8 +167,21 @@ static inline bool pin_slots_may_gather(
 void pin_slots_start(const struct pin_slots *batch);
 
 /* Counts and reports one path; on the thread that owns `totals`. */
-void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
+void pin_scan_report(struct pinion_scan *scan, struct pin_scan_totals *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
+
+/* Calls `progress` if it is due; the totals are the calling thread's. */
+void pin_scan_show_progress(struct pinion_scan *scan, struct pin_scan_totals *totals);
+
+/* The counts of all threads; where none of them counts any more. */
+void pin_scan_sum(const struct pinion_scan *scan, struct pinion_scan_stats *out_sum);
+
+static inline void pin_scan_note_progress(struct pinion_scan *scan, struct pin_scan_totals *totals)
+{
+	if (scan->config.progress != NULL) {
+		pin_scan_show_progress(scan, totals);
+	}
+}
 
 /* ---- for scan_tree.c, on the adding thread ---- */
 

@@ -130,7 +130,7 @@ static void finish(struct pin_reader *reader)
 		error = pin_reader_gap_error(reader);
 	}
 	if (slot->file.file.is_direct) {
-		own_part(slot->scan)->totals.direct_files++;
+		own_part(slot->scan)->totals.own.direct_files++;
 	}
 	end(slot, error);
 }
@@ -160,7 +160,8 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(reader, struct pin_slot, reader);
 	struct pinion_scan *scan = slot->scan;
-	struct pinion_scan_stats *totals = &own_part(scan)->totals;
+	struct pin_scan_totals *all = &own_part(scan)->totals;
+	struct pinion_scan_stats *totals = &all->own;
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
 	int rc = scan->ops.window(scan->arg, &slot->file, window);
 
@@ -173,6 +174,7 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 		totals->read_bytes += new_bytes;
 		totals->hole_bytes += new_bytes;
 	}
+	pin_scan_note_progress(scan, all);
 	return rc == PINION_SCAN_ENOUGH ? PIN_READER_ENOUGH : result_of_callback(rc);
 }
 
@@ -206,7 +208,7 @@ static uint32_t read_align_bytes(const struct pin_slot *slot)
  * A cached file gets windows of its own size, as it is copied and not
  * transferred.
  */
-static void start_reader(struct pin_slot *slot)
+static void start_reader(struct pin_slot *slot, bool is_stream)
 {
 	const struct pinion_scan *scan = slot->scan;
 	const struct pinion_scan_config *config = &scan->config;
@@ -215,7 +217,7 @@ static void start_reader(struct pin_slot *slot)
 
 	PIN_DCHECK(file->fd >= 0 && reader->tracks != NULL);
 	reader->file = file;
-	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
+	reader->is_in_order = is_stream || config->order == PINION_SCAN_IN_ORDER;
 	reader->reports_gaps = config->report_gaps != 0;
 	reader->timeout_ns = config->file_timeout_ns;
 	reader->until_ns = (file->flags & PIN_FILE_MADE_UP) != 0 ? deadline_from_now(scan) : 0;
@@ -252,6 +254,7 @@ static void note_cached(struct pin_scan_worker *own, uint32_t finds_cached)
 static void begin(struct pin_slot *slot, int fd)
 {
 	struct pinion_scan *scan = slot->scan;
+	bool is_stream;
 	int rc;
 
 	PIN_DCHECK(slot->file.file.fd < 0 && slot->reader.tracks != NULL);
@@ -280,12 +283,13 @@ static void begin(struct pin_slot *slot, int fd)
 		end(slot, 0);
 		return;
 	}
-	rc = result_of_callback(rc);
+	is_stream = rc == PINION_SCAN_STREAM;
+	rc = is_stream ? 0 : result_of_callback(rc);
 	if (rc < 0) {
 		fail(slot, rc);
 		return;
 	}
-	start_reader(slot);
+	start_reader(slot, is_stream);
 }
 
 /* The part of the path that is to be opened. */

@@ -523,6 +523,22 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	expect 2
 }
 
+@test "progress on a terminal is a line that goes away, and none elsewhere" {
+	command -v script >/dev/null || skip "script is not installed"
+	printf 'needle\n' >file
+	mkfifo list
+	(printf 'file\0'; sleep 2.2; printf 'file\0') >list &
+	TERM=xterm script -qec "'$PINION' scan -0 --files-from=list --color=never -F -e needle" screen >/dev/null || :
+	wait
+	# Drawn after a second, and removed before the second finding.
+	grep -q 'progress: 1 files, 0.000 GB, .* 1 findings, ' screen
+	grep -q $'s\r\033\\[Kfile:1:1: e1: n…' screen
+	# Nothing is left of it at the end.
+	! tr '\n' ' ' <screen | grep -q $'progress:[^\033]*$'
+	scan -F -e needle file
+	[ ! -s err ]
+}
+
 @test "documents are whole when a signal ends the scan" {
 	needs jq
 	printf 'needle' >file

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -193,6 +194,22 @@ static int start(struct scan_job *job)
 	return error;
 }
 
+/* Of named files; 0: there are others, of which it is not known. */
+static uint64_t total_bytes(const struct scan_options *options)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < options->path_count; i++) {
+		struct stat status;
+
+		if (stat(options->paths[i], &status) != 0 || !S_ISREG(status.st_mode)) {
+			return 0;
+		}
+		sum += (uint64_t)status.st_size;
+	}
+	return options->scanning.list_count == 0 ? sum : 0;
+}
+
 static void feed(struct scan_job *job)
 {
 	struct input input = {
@@ -359,6 +376,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	 * Compiling rules takes a while; a signal then is a stop like any
 	 * other.
 	 */
+	progress_watch(total_bytes(options)); /* the thread of signals shows it */
 	signals_hold();
 	reporter_init(&job.reporter, &options->report, rules, options->patterns.expression_count);
 	job.reporter.needs_prints = options->git.repository != NULL;
@@ -374,6 +392,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 			progress_begin(true);
 			throttle_begin(job.runtime);
 			feed(&job);
+			progress_hide();
 			status = end(&job, scanning_seconds_now() - start_seconds);
 		}
 	}

@@ -7,6 +7,7 @@
 
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/throttle.h"
@@ -307,6 +308,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	bool is_traced;
 	bool is_written;
 
+	progress_watch(0); /* the thread of signals shows it */
 	signals_hold();
 	if (options->is_check) {
 		sum_check(&job, paths, path_count);

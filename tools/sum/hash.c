@@ -271,6 +271,7 @@ void sum_end(struct sum_job *job)
 		job->totals.ignored += totals.ignored;
 	}
 	signals_hold();
+	progress_hide();
 	pinion_scan_destroy(job->scan);
 	job->scan = NULL;
 	if (job->order.has_lost) {

@@ -28,6 +28,7 @@
 #include "runtime/scan/scan.c"
 #include "runtime/scan/scan_cancel.c"
 #include "runtime/scan/scan_create.c"
+#include "runtime/scan/scan_progress.c"
 #include "tests/model/scan/no_reads.h"
 #include "tests/model/scan/no_walk.h"
 

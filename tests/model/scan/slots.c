@@ -43,6 +43,7 @@ static bool is_early(const char *site)
 #include "runtime/scan/scan.c"
 #include "runtime/scan/scan_cancel.c"
 #include "runtime/scan/scan_create.c"
+#include "runtime/scan/scan_progress.c"
 #include "tests/model/scan/no_walk.h"
 
 enum { FILES_MAX_HERE = 3 };

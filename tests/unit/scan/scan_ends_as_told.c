@@ -288,7 +288,7 @@ int main(void)
 	check_callbacks("link", 0, 0, PINION_SCAN_DONE, 0);
 	check_callbacks("0", -EBADMSG, 0, PINION_SCAN_FAILED, -EBADMSG);
 	check_callbacks("0", 0, -EBADMSG, PINION_SCAN_FAILED, -EBADMSG);
-	check_callbacks("0", PINION_SCAN_ENOUGH + 1, 0, PINION_SCAN_FAILED, -EINVAL);
+	check_callbacks("0", PINION_SCAN_STREAM + 1, 0, PINION_SCAN_FAILED, -EINVAL);
 	check_callbacks("0", 0, 1, PINION_SCAN_FAILED, -EINVAL);
 	check_callbacks("missing", 0, 0, PINION_SCAN_FAILED, -ENOENT);
 	check_callbacks("folder", 0, 0, PINION_SCAN_FAILED, -EISDIR);
