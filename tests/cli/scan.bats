@@ -284,7 +284,7 @@ make_tree() {
 @test "a rules file replaces the built-in rules, --builtin adds them" {
 	needs regex
 	printf '# comment\n\nhello\th[e]llo{1,2}\ncrlf\tworld\r\n' >rules
-	printf 'hello world AK%s' IAABCDEFGHIJKLMNOP >file
+	printf 'hello world AK%s' IAQ2W3E4R5T6Y7U2I3 >file
 	scan --rules=rules file
 	expect 1
 	diff - out <<-'END'
@@ -541,6 +541,7 @@ make_tree() {
 @test "examples and test keys are reported only with --include-examples" {
 	needs regex
 	local id=AKIA key=wJalrXUtnFEMI/K7MDENG/bPxRfiCY live=sk_live_
+	local word=yourtokengoeshereandisthirtyfourxy
 	{
 		printf '%s\n' "${id}IOSFODNN7EXAMPLE" "aws_secret_access_key = ${key}EXAMPLEKEY"
 		printf '%s\n' "sk_""test_4eC39HqLyjWDarjtT1zdp7dc" "gho_""16C7e42F292c6912E7710c838347Ae178B4a"
@@ -559,7 +560,7 @@ make_tree() {
 	} >examples
 	# Alike, and none of them.
 	{
-		printf '%s\n' "${id}IOSFODNN7EXAMPLX" "aws_secret_access_key = ${key}EXAMPLEKEX"
+		printf '%s\n' "${id}IOSFODNN7EXAMPLX" "aws_secret_access_key = ${key}EXAMPLFKEY"
 		printf '%s\n' "${live}4eC39HqLyjWDarjtT1zdp7dc" "gho_""16C7e42F292c6912E7710c838347Ae178B4b"
 	} >others
 	for window in $(some_of 4K 1M); do
@@ -577,6 +578,16 @@ others:119-159: github-token' ]
 		[ "$(cut -d' ' -f2 out | tr '\n' ' ')" = \
 			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ' ]
 	done
+	# Placeholders, and none.
+	printf '%s\n' "${id}XXXXXXXXXXXXXXXX" "${live}123456789abcdefghijklmnop" "hf""_${word}" \
+		"gho""_000000000000000000000000000000000000" >placeholders
+	printf '%s\n' "${live}12345678abcdefghXXXXqrst" "${live}a/example?b" >others
+	scan -b placeholders others
+	expect 1
+	[ "$(cut -d' ' -f1-2 out)" = 'others:0-32: stripe-key:' ]
+	scan -b --include-examples placeholders
+	expect 1
+	[ "$(wc -l <out)" = 4 ]
 	scan -b -e 'AKIA[A-Z0-9]{16}' examples
 	expect 1
 	[ "$(cut -d: -f2 out)" = 0-20 ]

@@ -93,7 +93,7 @@ static bool append_reason(
 
 	if (rule->leaves_examples_out &&
 		examples_include(rule->id, subject->match, subject->match_bytes)) {
-		output_text_string(trial->text, "it is a well-known example");
+		output_text_string(trial->text, "it is a well-known example or a placeholder");
 		return true;
 	}
 	if (filter->entropy_min > 0 && bits <= filter->entropy_min) {

@@ -202,7 +202,7 @@ void rules_append_explanation(struct output_text *text, const struct rule *rule)
 	output_text_string(text, "\n");
 	append_width(text, rule);
 	if (rule->leaves_examples_out) {
-		output_text_string(text, "  Well-known examples are left out.\n");
+		output_text_string(text, "  Well-known examples and placeholders are left out.\n");
 	}
 	if (rule->filter != NULL) {
 		append_filter(text, rule->filter);

@@ -4,7 +4,6 @@
  */
 #include "tools/scan/rules.h"
 
-#include "tools/scan/examples.h"
 #include "tools/scan/rule_filter.h"
 #include "tools/scan/rule_ids.h"
 #include "tools/scan/rules_cache.h"
@@ -101,8 +100,7 @@ int rules_add_builtin(struct rules *rules, bool with_examples)
 		if (error != 0) {
 			return error;
 		}
-		rules->items[rules->count - 1].leaves_examples_out =
-			!with_examples && examples_exist(builtin[i].id);
+		rules->items[rules->count - 1].leaves_examples_out = !with_examples;
 	}
 	return 0;
 }

@@ -18,7 +18,8 @@ static const struct rule_builtin rules[] = {
 		"\\bbedrock-api-key-[A-Za-z0-9+/=_-]{60,1200}"},
 	{"aws-secret-access-key", "AWS secret access key, with its name",
 		"(aws_secret_access_key|AWS_SECRET_ACCESS_KEY|[sS]ecretAccessKey)"
-		"['\"]?[[:blank:]]{0,8}[:=][=>]?[[:blank:]]{0,8}['\"]?[A-Za-z0-9/+]{40}"},
+		"['\"]?[[:blank:]]{0,8}[:=][=>]?[[:blank:]]{0,8}['\"]?"
+		"([A-Za-z0-9/+]{39}[A-Za-z0-9]\\b|[A-Za-z0-9/+]{39}[/+]\\B)"},
 	{"aws-session-token", "AWS session token of STS",
 		"\\bIQoJb3JpZ2lu[A-Za-z0-9/+=]{180,1500}"},
 	{"azure-client-secret", "Microsoft Entra client secret",
@@ -54,7 +55,7 @@ static const struct rule_builtin rules[] = {
 	{"gcp-oauth-access-token", "Google OAuth access token", "\\bya29\\.[A-Za-z0-9_-]{60,1024}"},
 	{"gcp-oauth-refresh-token", "Google OAuth refresh token", "\\b1//0[A-Za-z0-9_-]{60,250}"},
 	{"gcp-service-account", "Google service account key file",
-		"\"type\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"service_account\""},
+		"\"type\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"service_account\"(,|[[:blank:]\r]|$)"},
 	{"google-oauth-secret", "Google OAuth client secret", "\\bGOCSPX-[A-Za-z0-9_-]{28}"},
 	{"heroku-key", "Heroku API key", "\\bHRKU-[A-Za-z0-9_-]{60}"},
 	{"kubeadm-bootstrap-token", "Kubernetes bootstrap token of kubeadm",

@@ -56,7 +56,8 @@ static const struct rule_builtin rules[] = {
 	{"pgp-private-key", "OpenPGP private key",
 		"-{5}BEGIN PGP PRIVATE KEY BLOCK-{5}([[:blank:]\rM]|\\\\[nr]|$)"},
 	{"putty-private-key", "PuTTY private key",
-		"PuTTY-User-Key-File-[123]: (ecdsa|ssh)-[a-z0-9-]{3,24}"},
+		"PuTTY-User-Key-File-[123]: (ecdsa|ssh)-[a-z0-9-]{3,24}"
+		"([[:blank:]\r]|(\\\\r)?\\\\nEncryption|$)"},
 	{"rails-master-key", "Rails master key",
 		"RAILS_MASTER_KEY['\"]?[[:blank:]]{0,8}[:=][[:blank:]]{0,8}['\"]?[a-f0-9]{32}"
 		"\\b"},

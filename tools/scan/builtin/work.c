@@ -8,7 +8,7 @@
 static const struct rule_builtin rules[] = {
 	{"adafruit-io-key", "Adafruit IO key", "\\baio_[A-Za-z]{4}[0-9]{2}[A-Za-z0-9]{22}\\b"},
 	{"adobe-client-secret", "Adobe client secret", "\\bp8e-[A-Za-z0-9_-]{32}"},
-	{"cal-com-api-key", "Cal.com API key", "\\bcal_(live_|test_)[a-f0-9]{32}\\b"},
+	{"cal-com-api-key", "Cal.com API key", "\\bcal_(live_|test_)?[a-f0-9]{32}\\b"},
 	{"cloudinary-url", "Cloudinary URL with its secret",
 		"cloudinary://[0-9]{12,16}:[A-Za-z0-9_-]{27}@[a-z0-9_-]{2,60}"},
 	{"contentful-token", "Contentful personal access token", "\\bCFPAT-[A-Za-z0-9_-]{43}"},
