@@ -256,6 +256,32 @@ id() {
 	diff expected out
 }
 
+@test "a signal ends the scan and its git" {
+	mkdir bin
+	real=$(command -v git)
+	# A git that lists no commit before it is ended.
+	cat >bin/git <<-END
+		#!/bin/sh
+		case "\$*" in
+		*rev-list*) echo \$\$ >"$PWD/pid"; exec sleep 100 ;;
+		esac
+		exec $real "\$@"
+	END
+	chmod +x bin/git
+	PATH=$PWD/bin:$PATH "$PINION" scan --git "$repo" -F -e x >out 2>err 3>&- &
+	pid=$!
+	for _ in {1..5000}; do
+		[ ! -s pid ] || break
+		sleep 0.01
+	done
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	expect 3
+	[ "$(<err)" = "pinion scan: stopped early by a signal" ]
+	! kill -0 "$(<pid)" 2>/dev/null
+}
+
 @test "what --git cannot do is said in one line" {
 	pinion scan --git "$repo" -F -e x path
 	complains '--git searches a repository, and no PATH'

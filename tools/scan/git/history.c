@@ -7,6 +7,7 @@
 #include "tools/input.h"
 #include "tools/report.h"
 #include "tools/scan/git/changes.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -174,7 +175,10 @@ static char *find_commit(const struct git_history *history, const char *revision
 	answer = git_read(history->place, arguments, ANSWER_BYTES_MAX, &length);
 	free(wanted);
 	if (answer == NULL) {
-		report_line("--since: %s is no revision of %s", revision, history->place->path);
+		if (!signals_interrupted()) {
+			report_line(
+				"--since: %s is no revision of %s", revision, history->place->path);
+		}
 		return NULL;
 	}
 	/* A git that knows no --end-of-options repeats it. */
@@ -227,7 +231,7 @@ static char *list_commits(const struct git_history *history, const char *since, 
 	write_stash(history, &process);
 	git_process_close_input(&process);
 	error = git_process_read(&process, COMMITS_BYTES_MAX, &ids, out_length);
-	if (error != 0) {
+	if (error != 0 && error != -ECANCELED) {
 		report_line("%s: git rev-list: %s", history->place->path, report_reason(error));
 	}
 	*out_is_whole = git_process_end(history->place, &process, error == 0) && error == 0;

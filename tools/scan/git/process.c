@@ -7,7 +7,9 @@
 #endif
 #include "tools/scan/git/process.h"
 
+#include "tools/input.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -315,6 +317,11 @@ bool git_process_end(const struct git_place *place, struct git_process *process,
 	}
 	close_end(&process->in_fd);
 	close_end(&process->out_fd);
+	/* It may have long to go until it writes, and fails. */
+	if (signals_interrupted()) {
+		(void)kill(process->pid, SIGTERM);
+		is_told = false;
+	}
 	while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -345,14 +352,12 @@ int git_process_read(
 		}
 		text = grown;
 		room = wanted > room ? wanted : room;
-		do {
-			count = read(process->out_fd, text + length, room - length);
-		} while (count < 0 && errno == EINTR);
+		count = input_read(process->out_fd, text + length, room - length);
 		length += count > 0 ? (size_t)count : 0;
 	} while (count > 0 && length < bytes_max);
 	if (count != 0) {
 		free(text);
-		return count > 0 ? -EFBIG : -errno;
+		return count > 0 ? -EFBIG : (int)count;
 	}
 	text[length] = '\0';
 	*out_text = text;
@@ -371,7 +376,7 @@ char *git_read(const struct git_place *place, const char *const *arguments, size
 		return NULL;
 	}
 	error = git_process_read(&process, bytes_max, &text, out_length);
-	if (error != 0) {
+	if (error != 0 && error != -ECANCELED) {
 		report_line("%s: git %s: %s", place->path, process.what,
 			error == -EFBIG ? "its answer is too long" : report_reason(error));
 	}
