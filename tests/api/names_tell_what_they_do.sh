@@ -11,7 +11,7 @@ set -u
 
 bad=0
 
-objects='admission auto_buffer budget buffer call channel chunk clock config device error file
+objects='admission auto_buffer budget buffer call channel checkpoint chunk clock config device error file
 	future group histogram job lane limits log machine metrics pool request retry runtime scan struct task thread_pool timer trace tuning version wait
 	walk work worker yield'
 
