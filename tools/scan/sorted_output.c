@@ -87,7 +87,7 @@ static bool fail(struct sorted_output *output, int error)
 static int open_spill(void)
 {
 	const char *folder = getenv("TMPDIR");
-	char path[4096];
+	char path[2048];
 	int fd;
 
 	folder = folder != NULL && folder[0] != '\0' ? folder : "/tmp";
