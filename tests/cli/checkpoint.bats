@@ -13,7 +13,7 @@ setup_file() {
 	mkdir -p tree/deep
 	for i in {1..12}; do
 		seq "$i" 300 >"tree/deep/$i"
-		printf 'id AKIAABCDEFGHIJKL%04d\n' "$i" | tr 0189 QRST >>"tree/deep/$i"
+		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >>"tree/deep/$i"
 	done
 	printf 'nothing\n' >tree/clean
 	sleep 1.1
@@ -81,7 +81,7 @@ scan() {
 	[ "$status" = 1 ]
 	[ "$(wc -l <out)" = 11 ]
 	grep -qx 'pinion scan: 11 files were done by earlier runs' err
-	printf 'id AKIAABCDEFGHIJKLMNOP\n' >tree/new
+	printf 'id AKIAQ3XZK7MV2TB5LMWP\n' >tree/new
 	pinion scan --checkpoint=log --resume tree
 	[ "$(wc -l <out)" = 12 ]
 	# Changed just now, so it is fresh: not taken from the log the next time.
