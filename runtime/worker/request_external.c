@@ -3,9 +3,9 @@
  * Requests of other threads: from the submitter to the worker that begins them,
  * or, if that is stalled, to a searcher.
  *
- * submit.c posts on a thread that is no worker of the runtime; the loop takes
- * before it runs anything. request.h, "requests from other threads", has the
- * protocol.
+ * api/spawn.c posts, on a thread that is no worker of the runtime; the loop
+ * takes before it runs anything (pin_requests_take_external() in cancel.c).
+ * request.h, "requests from other threads", has the protocol.
  */
 #include "runtime/worker/request.h"
 #include "runtime/base/check.h"

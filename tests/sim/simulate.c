@@ -105,7 +105,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_WAIT_UNTOLD, "wait_untold", "joins", "nothing will ever happen", 200},
 	/* Or the cancels of requests that are nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled",
-		"in_flight > 0|has waited|overflows", 200},
+		"in_flight > 0|cancelling <=|has waited|overflows", 200},
 	{DEFECT_COMMANDS_UNWATCHED, "commands_unwatched", "commands", "beside completed commands",
 		200},
 	{DEFECT_CALL_WHILE_SEARCHING, "call_while_searching", "calls", "sleeps beside", 20000},

@@ -95,6 +95,7 @@ static void check(uint16_t op)
 	static struct statx status;
 	struct io_uring_sqe first = {0};
 	struct io_uring_sqe second = {0};
+	int64_t result;
 
 	request = (struct pinion_request){.task.run = never_run,
 		.op = op,
@@ -122,7 +123,9 @@ static void check(uint16_t op)
 	memset(ring.queued, 0xff, ring.credit * sizeof(*ring.queued));
 	expect_true(rows[op].name, make_entry(&second));
 	expect_number(rows[op].name, 0, memcmp(&first, &second, sizeof(first)));
-	expect_true(rows[op].name, pin_fallback_execute(&first) != -EOPNOTSUPP);
+	/* Each is carried out, and its error is negative: nothing is there to count. */
+	result = pin_fallback_execute(&first);
+	expect_true(rows[op].name, result <= 0 && result != -EOPNOTSUPP);
 	if (rows[op].needs != 0) {
 		check_beyond(op);
 	}
