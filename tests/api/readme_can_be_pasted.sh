@@ -16,6 +16,10 @@ for made in pinion .libs libpinion.a examples; do
 done
 "$top_builddir/tools/dev/corpus" --size 2M build/demo-corpus >planted 2>/dev/null
 
+# The source folder is a repository; this has a commit without a file.
+git init -q .
+git -c user.name=name -c user.email=name@example.org commit -q --allow-empty -m first
+
 # fail WHAT: with the output.
 fail() {
 	cat printed

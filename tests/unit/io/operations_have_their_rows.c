@@ -123,7 +123,7 @@ static void check(uint16_t op)
 	memset(ring.queued, 0xff, ring.credit * sizeof(*ring.queued));
 	expect_true(rows[op].name, make_entry(&second));
 	expect_number(rows[op].name, 0, memcmp(&first, &second, sizeof(first)));
-	/* Each is carried out, and its error is negative: nothing is there to count. */
+	/* Each is carried out, and its error is negative. */
 	result = pin_fallback_execute(&first);
 	expect_true(rows[op].name, result <= 0 && result != -EOPNOTSUPP);
 	if (rows[op].needs != 0) {
