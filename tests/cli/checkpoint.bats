@@ -77,6 +77,7 @@ scan() {
 	printf 'changed\n' >tree/clean
 	touch -d "$stamp" tree/clean
 	rm tree/deep/3
+	sleep 1.1
 	pinion scan --checkpoint=log --resume tree
 	[ "$status" = 1 ]
 	[ "$(wc -l <out)" = 11 ]

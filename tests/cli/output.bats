@@ -11,7 +11,7 @@ scan() {
 
 # In two parts, so that no scanner takes this file for a leak.
 key=AKIA
-key+=ABCDEFGHIJKLMNO
+key+=QHXZKWMVRTBPLMW
 
 needs() {
 	case $1 in
@@ -323,10 +323,11 @@ old' ]
 	[ "$(cat t/out.txt)" = "t/found:1:1: e1: n…" ]
 	grep -qx 'pinion scan: t/out.txt: --output writes there: it is not searched' err
 	mkfifo pipe
-	(sleep 0.3; cat pipe >got) &
+	(sleep 0.3; cat pipe >got) 3>&- &
+	local reader=$!
 	scan --output=pipe -F -e needle t/found
 	expect 1
-	wait
+	wait $reader
 	[ "$(cat got)" = "t/found:1:1: e1: n…" ]
 	scan --output=pipe -F -e needle t/found
 	expect 2
@@ -527,9 +528,10 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	command -v script >/dev/null || skip "script is not installed"
 	printf 'needle\n' >file
 	mkfifo list
-	(printf 'file\0'; sleep 2.2; printf 'file\0') >list &
+	(printf 'file\0'; sleep 2.2; printf 'file\0') >list 3>&- &
+	local writer=$!
 	TERM=xterm script -qec "'$PINION' scan -0 --files-from=list --color=never -F -e needle" screen >/dev/null || :
-	wait
+	wait $writer
 	# Drawn after a second, and removed before the second finding.
 	grep -q 'progress: 1 files, 0.000 GB, .* 1 findings, ' screen
 	grep -q $'s\r\033\\[Kfile:1:1: e1: n…' screen

@@ -10,6 +10,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tools/scan/literal_find.h"
+#include "tools/scan/newlines.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@ enum {
 	TEXT_MAX = 2 * PAGE,
 	ROUNDS = 4000,
 	WORD_MAX = 300,
+	NEWLINES = 100000,
 };
 
 static uint8_t *place; /* of a text, between two pages that cannot be read */
@@ -151,6 +153,23 @@ static void check_newlines(void)
 	expect_true("most newlines are counted", lines.newlines > TEXT_MAX - 300);
 }
 
+/* Each counter of a byte would overflow many times. */
+static void check_newlines_alone(void)
+{
+	static const uint8_t word[] = {'a', 'b'};
+	static uint8_t text[NEWLINES];
+	struct literal literal;
+	struct literal_lines lines;
+
+	memset(text, '\n', sizeof(text));
+	expect_number("newlines", NEWLINES, (long long)newlines_count(text, sizeof(text)));
+	literal_init(&literal, word, sizeof(word));
+	expect_true(
+		"none", literal_find_and_count(&literal, text, text + NEWLINES, &lines) == NULL);
+	expect_number("on the way", lines.until - lines.from, (long long)lines.newlines);
+	expect_true("most", lines.newlines > NEWLINES - 300);
+}
+
 int main(void)
 {
 	static const size_t lengths[] = {1, 2, 3, 5, 16, 17, 31, 32, 33, 64, 129, 300};
@@ -172,6 +191,7 @@ int main(void)
 	}
 	check_periods();
 	check_newlines();
+	check_newlines_alone();
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
