@@ -311,15 +311,18 @@ void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t size)
 	limits->size = size;
 }
 
-/* An older, smaller struct leaves its missing limits at 0, which means none. */
+/* An older, smaller struct leaves its missing limits at 0, as NULL does all. */
 static int accept_limits(struct pinion_limits *out, const struct pinion_limits *given)
 {
 	int rc;
 
+	*out = (struct pinion_limits){0};
+	if (given == NULL) {
+		return 0;
+	}
 	if (given->size < sizeof(given->size)) {
 		return -EINVAL;
 	}
-	*out = (struct pinion_limits){0};
 	rc = pin_sized_take(out, sizeof(*out), given, given->size);
 	PIN_DCHECK(rc <= 0);
 	if (rc < 0) {

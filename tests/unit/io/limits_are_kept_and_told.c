@@ -114,6 +114,7 @@ static void check_errors(void)
 	expect_number("a newer struct", 0, pinion_runtime_set_limits(runtime, &newer.limits));
 	newer.more = 1;
 	expect_number("that is used", -E2BIG, pinion_runtime_set_limits(runtime, &newer.limits));
+	expect_number("none", 0, pinion_runtime_set_limits(runtime, NULL));
 	child = fork();
 	if (child == 0) {
 		pinion_limits_init(&limits);

@@ -7,15 +7,20 @@
  */
 #include "tests/support/metrics.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
 
 enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_metrics *metrics;
 
-static int nothing(struct pinion_task *task)
+static struct pin_atomic_u32 ended; /* tasks */
+static uint32_t spawned;
+
+static int end(struct pinion_task *task)
 {
 	(void)task;
+	tasks_signal(&ended);
 	return 0;
 }
 
@@ -35,7 +40,7 @@ static void expect_pools(long long pools, long long exhausted)
 	long long before = 0;
 
 	do {
-		struct pinion_task task = {.run = nothing};
+		struct pinion_task task = {.run = end};
 		uint64_t run;
 
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
@@ -45,6 +50,8 @@ static void expect_pools(long long pools, long long exhausted)
 			run = worker_value(metrics, "tasks_run", 0);
 		}
 		before = (long long)run;
+		/* The count of the page orders nothing. */
+		tasks_await(&ended, ++spawned);
 	} while (value("pools") != pools || value("pool_exhausted") != exhausted);
 	expect_number("buffers", pools * BUFFERS, value("pool_buffers"));
 	expect_number("none doubtful", 0, value("pool_false_nulls"));
