@@ -125,13 +125,17 @@ static void check_spawns(void)
 	add(1, PIN_TRACE_TASK_END, 0, 0);
 	add(1, PIN_TRACE_TASK_BEGIN, 0x300, 0xf);
 	add(1, PIN_TRACE_TASK_END, 0, 0);
+	add(0, PIN_TRACE_TIMER, 0x400, 5); /* its task was lost, and is spawned now */
+	add(0, PIN_TRACE_SPAWN_LOCAL, 0x400, 0xf);
+	add(0, PIN_TRACE_TASK_BEGIN, 0x400, 0xf);
+	add(0, PIN_TRACE_TASK_END, 0, 0);
 	make();
 	expect_number("arrow", 1, count(PIN_MARK_ARROW_FROM, PIN_MARK_SPAWN));
 	expect_number("from", 40, (long long)find(PIN_MARK_ARROW_FROM, PIN_MARK_SPAWN, 0)->time_ns);
 	expect_number("to", 50, (long long)find(PIN_MARK_ARROW_TO, PIN_MARK_SPAWN, 0)->time_ns);
 	expect_number("on its track", 1, find(PIN_MARK_ARROW_TO, PIN_MARK_SPAWN, 0)->track);
 	expect_number("slice", 1, count(PIN_MARK_SLICE, PIN_MARK_SPAWN));
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		expect_number("timer", i == 3, find(PIN_MARK_SLICE, PIN_MARK_TASK, i)->is_timer);
 	}
 	pin_marks_free(&marks);
@@ -224,6 +228,22 @@ static void check_files(void)
 	pin_marks_free(&marks);
 }
 
+/* The same request opens again, and that path was lost. */
+static void check_reuse(void)
+{
+	begin();
+	add(0, PIN_TRACE_SUBMIT, 0x100, 0)->way = PINION_OP_OPEN;
+	add_path(0, "first");
+	add(0, PIN_TRACE_COMPLETE, 0x100, 7)->way = PINION_OP_OPEN;
+	add(0, PIN_TRACE_SUBMIT, 0x100, 0)->way = PINION_OP_OPEN;
+	add(0, PIN_TRACE_COMPLETE, 0x100, 8)->way = PINION_OP_OPEN;
+	make();
+	expect_number("path", 1, find(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, 0)->path);
+	expect_number(
+		"none", PIN_MARK_NO_EVENT, find(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, 1)->path);
+	pin_marks_free(&marks);
+}
+
 /* ---- sleeps, wakes and thefts ---- */
 
 static void check_sleeps(void)
@@ -295,6 +315,7 @@ int main(void)
 	check_spawns();
 	check_requests();
 	check_files();
+	check_reuse();
 	check_sleeps();
 	check_order();
 	return expect_status();
