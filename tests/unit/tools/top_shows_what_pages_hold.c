@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: `pinion top` shows the values of a page: rates of reads and writes
+ * together, the right quantiles, a device's number; the CPU time since the
+ * snapshot before; of a runtime that has ended the rates of its whole life. Of
+ * the ended it keeps the latest 32. WP-33.
+ * Method: a page without a runtime, whose values the test writes.
+ */
+#include "runtime/observe/metrics_page.h"
+#include "tests/support/expect.h"
+#include "tests/support/metrics.h"
+#include "tools/top/openmetrics.h"
+#include "tools/top/show.h"
+#include "tools/top/watch.h"
+
+#include <pinion/timer.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { ENDED = 40, KEPT = 32, SECOND_NS = 1000000000 };
+
+static const struct pin_log log_lines = {.fn = note};
+
+static struct pin_metrics_page *make(struct pin_observed *out_observed)
+{
+	struct pin_page_setup setup = {
+		.host = &pin_host_linux, .log = &log_lines, .worker_count = 1, .is_shared = true};
+	struct pin_metrics_page *page = NULL;
+
+	expect_ready("page", pin_metrics_page_create(&setup, &page) == 0);
+	pin_metrics_page_join(page, 0, out_observed);
+	return page;
+}
+
+/* The values of a life that has lasted for two seconds. */
+static void fill(
+	struct pin_metrics_page *page, const struct pin_observed *observed, uint64_t created_ns)
+{
+	const uint64_t now_ns = created_ns + 2 * (uint64_t)SECOND_NS;
+	struct pin_shown_worker worker = {
+		.stats = {.tasks_run = 84, .read_bytes = 4000, .write_bytes = 2000}};
+	struct pin_shown_runtime runtime = {.device_count = 1};
+	struct pin_shown_device device = {.device = makedev(259, 3)};
+	uint32_t run = pin_timing_of(PINION_TIMING_RUN, PINION_LANE_NORMAL);
+
+	/* Of 100, the 90th is a millisecond and the 99th a second. */
+	pin_timings_record(observed->timings, run, 1000, 60);
+	pin_timings_record(observed->timings, run, 1000000, 35);
+	pin_timings_record(observed->timings, run, SECOND_NS, 5);
+	pin_metrics_page_write_slot(observed, &worker, now_ns);
+	pin_metrics_page_write_runtime(page, &runtime, &device, observed->timings, now_ns);
+}
+
+/* A line of `text` that begins so, up to its end. */
+static void expect_line(struct output_text *text, const char *begin, const char *expected)
+{
+	char *line;
+	char *end;
+
+	output_text_append(text, "", 1);
+	text->length--;
+	line = strstr(text->bytes, begin);
+	if (!expect_true(begin, line != NULL)) {
+		return;
+	}
+	end = strchr(line, '\n');
+	expect_ready(begin, end != NULL);
+	*end = '\0';
+	expect_text(begin, expected, line);
+	*end = '\n';
+}
+
+/* Once it has ended its rates are those of the two seconds. */
+static void check_lines(const struct top_page *page)
+{
+	const struct top_view view = {.column = TOP_BY_WORKER};
+	struct output_text text = {0};
+
+	expect_number("ended", TOP_ENDED, page->state);
+	expect_number("until it wrote last", 2 * (long long)SECOND_NS,
+		(long long)(page->read_ns - page->before_ns));
+	expect_number("tasks a second", 42, (long long)top_page_rate(page, 0, TOP_TASKS));
+	top_show_lines(&text, page, &view);
+	expect_line(
+		&text, "  since its start: ", "  since its start: 42 tasks/s, 0 I/O/s, 3.00kB/s");
+	expect_line(&text, "  normal",
+		"  normal         0    1.00us    998ms         -        -         -        -");
+	output_text_free(&text);
+}
+
+static void check_device(struct top_watch *watch)
+{
+	struct output_text text = {0};
+	char *number;
+
+	top_openmetrics_append(&text, watch);
+	output_text_append(&text, "", 1);
+	number = strstr(text.bytes, ",number=");
+	expect_ready("a device", number != NULL);
+	expect_true(number, strncmp(number, ",number=\"259:3\"", 15) == 0);
+	output_text_free(&text);
+}
+
+/* The CPU time that the next snapshot counts from. */
+static void check_cpu(struct top_page *page)
+{
+	while (page->process.cpu_ns == 0) {
+		expect_ready("read", top_page_read(page));
+	}
+	expect_number("counted until now", (long long)page->process.cpu_ns,
+		(long long)page->cpu_before_ns);
+}
+
+static void check_page(void)
+{
+	struct pin_observed observed = {.slot = NULL};
+	struct pin_metrics_page *page = make(&observed);
+	struct top_page pages[1];
+	struct top_watch watch = {.pages = pages, .count = 1};
+
+	expect_ready("page", top_page_init(pages, open_own(0), NULL, getpid()));
+	fill(page, &observed, pages[0].info.created_ns);
+	expect_true("read", top_page_read(pages));
+	expect_number("alive", TOP_ALIVE, pages[0].state);
+	check_device(&watch);
+	check_cpu(pages);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+	expect_true("read", top_page_read(pages));
+	check_lines(pages);
+	top_page_fini(pages);
+}
+
+/* Those that ended first go first, wherever they are in the list. */
+static void check_ended(void)
+{
+	struct pin_observed observed = {.slot = NULL};
+	struct pin_metrics_page *page = make(&observed);
+	struct top_page *pages = calloc(ENDED, sizeof(*pages));
+	struct top_watch watch = {.pages = pages, .count = ENDED};
+	uint64_t now_ns = pinion_clock_now_ns();
+
+	expect_ready("memory", pages != NULL);
+	for (uint32_t i = 0; i < ENDED; i++) {
+		expect_ready("page", top_page_init(&pages[i], open_own(0), NULL, getpid()));
+		pages[i].state = TOP_ENDED;
+		/* In another order: 7 has no divisor of 40. */
+		pages[i].gone_ns = now_ns - 7 * i % ENDED;
+	}
+	top_watch_drop_old(&watch);
+	expect_number("kept", KEPT, (long long)watch.count);
+	for (size_t i = 0; i < watch.count; i++) {
+		expect_true("the latest", now_ns - watch.pages[i].gone_ns < KEPT);
+	}
+	top_watch_fini(&watch);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
+int main(void)
+{
+	check_page();
+	check_ended();
+	return expect_status();
+}
