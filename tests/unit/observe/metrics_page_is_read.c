@@ -9,6 +9,8 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/observe/metrics_page.h"
+#include "runtime/worker/metrics.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/metrics.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
@@ -85,6 +87,19 @@ static void check_counts(void)
 	pinion_metrics_close(metrics);
 	expect_number(
 		"is gone", -ENOENT, pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics));
+}
+
+/* Before a sleep it publishes, but at most every millisecond. */
+static void check_park(void)
+{
+	static struct pin_worker worker;
+	const uint64_t last_ns = 1000000000;
+
+	worker.observed.publish_ns = last_ns + 10000000;
+	worker.now_ns = last_ns + 999999;
+	expect_true("not yet", !pin_metrics_begin_park(&worker));
+	worker.now_ns = last_ns + 1000000;
+	expect_true("after a millisecond", pin_metrics_begin_park(&worker));
 }
 
 static void await_sleep(void)
@@ -341,6 +356,7 @@ int main(void)
 {
 	scratch_enter("metrics_page_is_read");
 	check_counts();
+	check_park();
 	check_burst();
 	check_quiet_burst();
 	check_fields();

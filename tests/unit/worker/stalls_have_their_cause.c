@@ -428,6 +428,17 @@ static void check_unanswered(void)
 	expect_number("no question", 0, pin_load_relaxed_u32(&shared.stalls.asked));
 	expect_count("none", 0, PIN_STALL_OF_DEVICE);
 
+	/* They end just before the question is taken back. */
+	workers = start(16);
+	open_disk(&workers[1]);
+	note_used(&workers[1], 1);
+	expect_lane_lines("seen", workers, 0, 0);
+	expect_lane_lines("asked", workers, 0, LONG_NS);
+	expect_lane_lines("time to answer", workers, 0, LIMIT_NS / 2);
+	note_used(&workers[1], 0);
+	expect_lane_lines("they have ended", workers, 0, LIMIT_NS / 2);
+	expect_number("nothing was named that goes on", 0, over_count);
+
 	/* Reads by calls: each is its worker's task, and named as such. */
 	workers = start(16);
 	shared.is_fallback = true;
