@@ -64,8 +64,8 @@ PINION_API void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t 
  * counts as one request, and its bytes 64 MiB at a time; others have their turn
  * in between. Over any time T the requests that begin ask for at most the
  * rate's share of T and of 10 ms, and in addition, for each worker and once
- * more, for a millisecond's share or one request of up to 64 MiB, however often
- * limits are set. `limits` NULL: none.
+ * more, for a millisecond's share or one request of up to 64 MiB; each set of
+ * limits begins anew. `limits` NULL: none.
  *
  * Context: any thread; takes a lock, never waits for a device.
  * Errors: -EINVAL: out of range. -E2BIG: the struct is newer than the library

@@ -50,42 +50,10 @@ static void reserve_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 	amount = wanted - allowance->left[kind];
 	amount = amount < rate->per_second / PARTS ? rate->per_second / PARTS : amount;
 	allowance->usable_ns[kind] = pin_rate_reserve(rate, now_ns, amount);
-	allowance->unpaid_ns[kind] = rate->free_ns;
 	PIN_DCHECK(allowance->usable_ns[kind] >= now_ns);
 	PIN_DCHECK(amount <= UINT64_MAX - allowance->left[kind]);
 	allowance->left[kind] += amount;
 	PIN_DCHECK(allowance->left[kind] >= wanted);
-}
-
-static uint64_t due_of(const struct pin_allowance *allowance)
-{
-	uint64_t due_ns = 0;
-
-	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
-		due_ns = allowance->usable_ns[i] > due_ns ? allowance->usable_ns[i] : due_ns;
-	}
-	return due_ns;
-}
-
-/* Reservations that are used are spoken for whatever rates come. */
-static void pay(struct pin_limiter *limiter, struct pin_allowance *allowance)
-{
-	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
-		if (allowance->unpaid_ns[i] != 0) {
-			pin_rate_pay(&limiter->rates[i], allowance->unpaid_ns[i]);
-			allowance->unpaid_ns[i] = 0;
-		}
-	}
-}
-
-static bool is_paid(const struct pin_allowance *allowance)
-{
-	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
-		if (allowance->unpaid_ns[i] != 0) {
-			return false;
-		}
-	}
-	return true;
 }
 
 static bool has_enough(const struct pin_limiter *limiter, const struct pin_allowance *allowance,
@@ -101,17 +69,16 @@ static bool has_enough(const struct pin_limiter *limiter, const struct pin_allow
 }
 
 /*
- * Takes the lock only if the worker's earlier reservation is used up or void,
- * or has become usable.
+ * Takes the lock only if the worker's earlier reservation is used up or void.
  * Returns when the slowest kind allows the start, 0 for now.
  */
 uint64_t pin_limiter_reserve(struct pin_limiter *limiter, const struct pin_host *host,
 	struct pin_allowance *allowance, const uint64_t wanted[PIN_LIMITED_KINDS])
 {
 	uint64_t now_ns = host->now_ns();
+	uint64_t due_ns = 0;
 
-	if (!has_enough(limiter, allowance, wanted) ||
-		(due_of(allowance) <= now_ns && !is_paid(allowance))) {
+	if (!has_enough(limiter, allowance, wanted)) {
 		pin_lock_acquire(&limiter->lock, host);
 		if (allowance->epoch != pin_load_relaxed_u32(&limiter->epoch)) {
 			*allowance = (struct pin_allowance){
@@ -121,10 +88,10 @@ uint64_t pin_limiter_reserve(struct pin_limiter *limiter, const struct pin_host 
 		for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
 			reserve_kind(&limiter->rates[i], allowance, i, now_ns, wanted[i]);
 		}
-		if (due_of(allowance) <= now_ns) {
-			pay(limiter, allowance);
-		}
 		pin_lock_release(&limiter->lock, host);
 	}
-	return due_of(allowance) <= now_ns ? 0 : due_of(allowance);
+	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
+		due_ns = allowance->usable_ns[i] > due_ns ? allowance->usable_ns[i] : due_ns;
+	}
+	return due_ns <= now_ns ? 0 : due_ns;
 }

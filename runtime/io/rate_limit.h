@@ -8,9 +8,7 @@
  * in a millisecond however many requests there are. It learns from when on it
  * may use it, and waits by its own timer, without a wake. Only a change of the
  * rates sends wakes: earlier reservations are void then, and the thread that
- * has changed them has each worker check again (worker/request.h). What could
- * be used before stays spoken for, so a rate that is set again and again gives
- * no more than a rate that is set once.
+ * has changed them has each worker check again (worker/request.h).
  *
  * [LIMIT-1] a thread that sets rates changes `epoch` with them, under the lock,
  * then has the workers check (release) -> a worker that checks (acquire) finds
@@ -50,41 +48,17 @@
  */
 
 #define PIN_RATE_BURST_NS (UINT64_C(10) * 1000 * 1000)
-/* 2^61: as the most of a cost. */
-#define PIN_RATE_DEBT_NS_MAX 2305843009213693952.0
 
 struct pin_rate {
 	uint64_t per_second; /* 0: no limit */
 	uint64_t free_ns;    /* until then all is spoken for */
-	uint64_t paid_ns;    /* until then by amounts that could be used; <= free_ns */
 };
 
-/*
- * Amounts that could be used already are still spoken for, at the new rate;
- * later ones are void, and nothing is to be made up for.
- */
+/* Nothing is spoken for, and nothing to be made up for. */
 static inline void pin_rate_set(struct pin_rate *rate, uint64_t per_second, uint64_t now_ns)
 {
-	uint64_t debt_ns = 0;
-
-	PIN_DCHECK(rate->paid_ns <= rate->free_ns);
-	if (rate->per_second != 0 && per_second != 0 && rate->paid_ns > now_ns) {
-		double scale = (double)rate->per_second / (double)per_second;
-		double scaled_ns = (double)(rate->paid_ns - now_ns) * scale;
-
-		debt_ns = scaled_ns < PIN_RATE_DEBT_NS_MAX ? (uint64_t)scaled_ns
-							   : (uint64_t)PIN_RATE_DEBT_NS_MAX;
-	}
 	rate->per_second = per_second;
-	rate->free_ns = now_ns + debt_ns;
-	rate->paid_ns = rate->free_ns;
-}
-
-/* A reservation up to `until_ns` can be used now. */
-static inline void pin_rate_pay(struct pin_rate *rate, uint64_t until_ns)
-{
-	PIN_DCHECK(until_ns <= rate->free_ns);
-	rate->paid_ns = until_ns > rate->paid_ns ? until_ns : rate->paid_ns;
+	rate->free_ns = now_ns;
 }
 
 /* The time of that amount, rounded up; at most 2^61 ns. */
@@ -140,8 +114,6 @@ struct pin_limiter {
 struct pin_allowance {
 	uint64_t left[PIN_LIMITED_KINDS]; /* without a rate, a large number */
 	uint64_t usable_ns[PIN_LIMITED_KINDS];
-	/* Ends of the last reservations that are not paid; 0: paid. */
-	uint64_t unpaid_ns[PIN_LIMITED_KINDS];
 	uint32_t epoch;
 };
 
