@@ -21,7 +21,9 @@
 enum {
 	RECORD_FILE = 1,
 	TABLE_MIN = 1024,
-	FRESH_NS = 1000 * 1000 * 1000,
+	NS_PER_SECOND = 1000 * 1000 * 1000,
+	/* The coarsest that times of changes are on local file systems. */
+	FRESH_NS = NS_PER_SECOND,
 	READ_BYTES = 64 << 10,
 	FACTS = 5,
 };
@@ -346,7 +348,7 @@ uint64_t checkpointing_found(const struct checkpointing *checkpointing)
 
 static int64_t time_ns(const struct timespec *time)
 {
-	return (int64_t)time->tv_sec * FRESH_NS + time->tv_nsec;
+	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
 }
 
 static void look_at(const struct pinion_scan_file *file, struct checkpointing_file *out_own)

@@ -362,7 +362,7 @@ static int hint_sysctl_value(const char *root)
 	return value;
 }
 
-/* EPERM has three causes, and the value of one sysctl distinguishes them. */
+/* EPERM has three causes; a sysctl tells which of them it is. */
 static const char *hint_not_permitted(const char *root)
 {
 	switch (hint_sysctl_value(root)) {

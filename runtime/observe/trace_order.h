@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of all rings in the order of time. Those of one ring that have the
- * same time keep their order: a task's end comes before the next one's begin.
+ * Sorts the events of all rings by time. Events of one ring with equal times
+ * keep their order: the end of a task comes before the begin of the next task.
  */
 #ifndef PIN_OBSERVE_TRACE_ORDER_H
 #define PIN_OBSERVE_TRACE_ORDER_H

@@ -25,7 +25,7 @@ enum {
 	PIN_CHECKPOINT_VERSION = 1,
 	PIN_FRAME_MARK = 0x434b5031, /* "1PKC" as little-endian bytes */
 	PIN_FRAME_ALIGN = 8,
-	/* Damaged ranges that one log can have. */
+	/* A log with more damaged ranges is refused. */
 	PIN_FRAME_GAPS_MAX = 64,
 };
 

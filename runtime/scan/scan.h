@@ -52,7 +52,7 @@ struct pin_slots {
 
 enum { PIN_SCAN_COUNTS = sizeof(struct pinion_scan_stats) / sizeof(uint64_t) };
 
-/* Counts of one thread. */
+/* What a thread has counted, which it alone writes. */
 struct pin_scan_totals {
 	struct pinion_scan_stats own;
 	/*

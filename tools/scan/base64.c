@@ -5,76 +5,33 @@
  */
 #include "tools/scan/base64.h"
 
-enum { NO_CHAR = 64 };
-
 #define TEN(first) \
 	first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7, \
 		first + 8, first + 9
 #define LETTERS(first) \
 	TEN(first), TEN(first + 10), first + 20, first + 21, first + 22, first + 23, first + 24, \
 		first + 25
-#define NONE_16 \
-	NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, \
-		NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR, NO_CHAR
 
+/* Values and 1, of the common alphabet and that of URLs; 0: no character. */
 static const uint8_t values[256] = {
-	NONE_16,
-	NONE_16,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	62,
-	NO_CHAR,
-	62,
-	NO_CHAR,
-	63,
-	TEN(52),
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	LETTERS(0),
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	63,
-	NO_CHAR,
-	LETTERS(26),
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NO_CHAR,
-	NONE_16,
-	NONE_16,
-	NONE_16,
-	NONE_16,
-	NONE_16,
-	NONE_16,
-	NONE_16,
-	NONE_16,
+	['+'] = 63,
+	['-'] = 63,
+	['/'] = 64,
+	['_'] = 64,
+	['0'] = TEN(53),
+	['A'] = LETTERS(1),
+	['a'] = LETTERS(27),
 };
 
-static uint8_t value_of(uint8_t byte)
+/* Of a character. */
+static uint32_t value_of(uint8_t byte)
 {
-	return values[byte];
+	return values[byte] - 1u;
 }
 
 bool base64_is_char(uint8_t byte)
 {
-	return value_of(byte) != NO_CHAR;
+	return values[byte] != 0;
 }
 
 size_t base64_next(const uint8_t *bytes, size_t from, size_t length)

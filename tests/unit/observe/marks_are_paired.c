@@ -200,7 +200,7 @@ static void check_requests(void)
 	pin_marks_free(&marks);
 }
 
-/* Each has its own path, and so has what is read from its descriptor. */
+/* Each file has a path of its own, and its reads have the same. */
 static void check_files(void)
 {
 	begin();

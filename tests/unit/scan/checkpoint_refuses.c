@@ -2,7 +2,8 @@
 /*
  * Goal: each error of a checkpoint log is returned, with a line that says what
  * differs; a disk that fails at any write or sync leaves whole records, and no
- * later one. EX-51.
+ * later one. Records become durable by themselves, after a time or after work,
+ * and the file's name with the file. EX-51.
  * Method: files of others, facts of others, fields out of range; the disk's
  * calls are the test's, and the nth of them fails.
  */
@@ -24,6 +25,7 @@ enum { RECORDS = 12 };
 /* Read by the log's thread, set while there is none. */
 static uint32_t calls_left; /* before one fails; 0: none does */
 static int call_error;
+static uint32_t folder_syncs;
 
 static bool fails(void)
 {
@@ -54,6 +56,7 @@ int __wrap_fdatasync(int fd)
 int __wrap_fsync(int fd)
 {
 	(void)fd;
+	folder_syncs++;
 	return 0;
 }
 
@@ -214,6 +217,42 @@ static void check_intruder(void)
 	expect_ready("unlink", unlink("log") == 0);
 }
 
+/* Waits until a record is durable without being asked to. */
+static void check_sync(uint64_t sync_ns, uint64_t sync_bytes, uint64_t work_bytes)
+{
+	struct pinion_checkpoint_config config = checkpoints_config(0);
+	struct pinion_checkpoint *checkpoint = NULL;
+	struct pinion_checkpoint_info before;
+	struct pinion_checkpoint_info now;
+	char text[] = "record";
+	struct iovec part = {text, sizeof(text)};
+
+	config.sync_ns = sync_ns;
+	config.sync_bytes = sync_bytes;
+	folder_syncs = 0;
+	expect_number("open", 0, pinion_checkpoint_open("log", &config, &checkpoint));
+	expect_number("its folder is synced", 1, folder_syncs);
+	pinion_checkpoint_get_info(checkpoint, &before, sizeof(before));
+	expect_number("append", 0, pinion_checkpoint_append(checkpoint, 1, &part, 1, work_bytes));
+	do {
+		sched_yield();
+		pinion_checkpoint_get_info(checkpoint, &now, sizeof(now));
+	} while (now.durable_bytes == before.durable_bytes);
+	expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
+	expect_ready("unlink", unlink("log") == 0);
+}
+
+static void check_syncs(void)
+{
+	struct pinion_checkpoint_config standard;
+
+	pinion_checkpoint_config_init(&standard);
+	expect_number("a second", 1000000000, (long long)standard.sync_ns);
+	expect_number("a GiB", 1 << 30, (long long)standard.sync_bytes);
+	check_sync(1000000, UINT64_MAX, 0);
+	check_sync(UINT64_C(1) << 60, 1000, 1000);
+}
+
 /* How many whole records the log has; they are the first. */
 static uint32_t count_records(void)
 {
@@ -281,6 +320,7 @@ int main(void)
 	check_configs();
 	check_records();
 	check_intruder();
+	check_syncs();
 	while (!check_disk(nth, nth % 2 == 0 ? EIO : ENOSPC)) {
 		nth++;
 	}
