@@ -282,6 +282,84 @@ void pin_scan_free(struct pinion_scan *scan)
 	release(host, scan, 1, sizeof(*scan));
 }
 
+/* Divides the descriptors, then allocates the scan: its walk needs a share. */
+static int create_with_walk(struct pinion_runtime *runtime, struct pinion_scan_config *config,
+	struct pinion_scan **out_scan)
+{
+	const struct pin_host *host = pin_runtime_host(runtime);
+	struct pin_walk_filter *filter;
+	struct pinion_scan *scan;
+	uint32_t roots_max = 0;
+	uint32_t directories_max = 0;
+	bool has_anchors;
+	int rc;
+
+	divide_descriptors(&config->files_in_flight, pinion_runtime_worker_count(runtime),
+		&roots_max, &directories_max, &has_anchors);
+	PIN_CHECK(config->files_in_flight > 0 && roots_max > 0);
+	rc = create_filter(runtime, config, &filter);
+	if (rc < 0) {
+		return rc;
+	}
+	scan = allocate(host, 1, sizeof(*scan));
+	if (scan == NULL) {
+		pin_walk_filter_destroy(filter);
+		return -ENOMEM;
+	}
+	scan->runtime = runtime;
+	scan->host = host;
+	scan->config = *config;
+	scan->slot_count = config->files_in_flight;
+	scan->batch_max = 1;
+	scan->roots_max = roots_max;
+	scan->walk_means = (struct pin_walk_means){
+		.host = host,
+		.is_cancelled = &scan->is_cancelled,
+		.runtime = config->walk_order == PINION_SCAN_WALK_ANY ? runtime : NULL,
+		.open_max = directories_max,
+		.has_no_anchors = !has_anchors,
+		.filter = filter,
+	};
+	*out_scan = scan;
+	return 0;
+}
+
+/* What was allocated before a failure is pin_scan_free()'s to release. */
+static int allocate_parts(struct pinion_scan *scan, uint32_t worker_count)
+{
+	const struct pinion_scan_config *config = &scan->config;
+
+	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
+	/* Megabytes, of which small files use little: touched when needed. */
+	scan->tracks = pin_heap_zeroed(
+		scan->host, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
+	scan->workers = allocate(scan->host, worker_count, sizeof(*scan->workers));
+	if (config->file_user_bytes > 0) {
+		scan->user_memory = allocate(scan->host, scan->slot_count, config->file_user_bytes);
+	}
+	if (scan->slots == NULL || scan->tracks == NULL || scan->workers == NULL ||
+		(config->file_user_bytes > 0 && scan->user_memory == NULL)) {
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void init_parts(struct pinion_scan *scan, uint32_t worker_count)
+{
+	uint64_t slot_count = scan->slot_count;
+	uint64_t canceller_count = worker_count;
+	int rc;
+
+	rc = pinion_budget_init(&scan->free_slots, NULL, &slot_count, 1);
+	PIN_CHECK(rc == 0);
+	rc = pinion_budget_init(&scan->idle_cancellers, NULL, &canceller_count, 1);
+	PIN_CHECK(rc == 0);
+	for (uint32_t i = 0; i < worker_count; i++) {
+		scan->workers[i].scan = scan;
+	}
+	init_slots(scan);
+}
+
 /*
  * Allocates the slots, tracks and user memory of all files that may be in
  * flight at once.
@@ -290,15 +368,9 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	const struct pinion_scan_ops *ops, void *arg, struct pinion_scan **out_scan)
 {
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
-	uint32_t roots_max = 0;
-	uint32_t directories_max = 0;
-	bool has_anchors;
-	struct pin_walk_filter *filter;
 	struct pinion_scan_config complete;
 	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
-	uint64_t slot_count;
-	uint64_t canceller_count;
 	int rc;
 
 	if (config == NULL) {
@@ -306,23 +378,10 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		config = &standard;
 	}
 	rc = accept_config(&complete, config, ops, runtime);
+	rc = rc < 0 ? rc : create_with_walk(runtime, &complete, &scan);
 	if (rc < 0) {
 		return rc;
 	}
-	divide_descriptors(&complete.files_in_flight, worker_count, &roots_max, &directories_max,
-		&has_anchors);
-	rc = create_filter(runtime, &complete, &filter);
-	if (rc < 0) {
-		return rc;
-	}
-	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
-	if (scan == NULL) {
-		pin_walk_filter_destroy(filter);
-		return -ENOMEM;
-	}
-	scan->runtime = runtime;
-	scan->host = pin_runtime_host(runtime);
-	scan->config = complete;
 	scan->ops = *ops;
 	scan->arg = arg;
 	scan->cached_window_bytes = complete.window_bytes;
@@ -330,42 +389,12 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (config->window_bytes == 0 && complete.window_bytes > CACHED_WINDOW_BYTES) {
 		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
 	}
-	scan->slot_count = complete.files_in_flight;
-	scan->batch_max = 1;
-	scan->roots_max = roots_max;
-	scan->walk_means = (struct pin_walk_means){
-		.host = scan->host,
-		.is_cancelled = &scan->is_cancelled,
-		.runtime = complete.walk_order == PINION_SCAN_WALK_ANY ? runtime : NULL,
-		.open_max = directories_max,
-		.has_no_anchors = !has_anchors,
-		.filter = filter,
-	};
-	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
-	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
-	/* Megabytes, of which small files use little: touched when needed. */
-	scan->tracks = pin_heap_zeroed(
-		scan->host, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
-	scan->workers = allocate(scan->host, worker_count, sizeof(*scan->workers));
-	if (complete.file_user_bytes > 0) {
-		scan->user_memory =
-			allocate(scan->host, scan->slot_count, complete.file_user_bytes);
-	}
-	if (scan->slots == NULL || scan->tracks == NULL || scan->workers == NULL ||
-		(complete.file_user_bytes > 0 && scan->user_memory == NULL)) {
+	rc = allocate_parts(scan, worker_count);
+	if (rc < 0) {
 		pin_scan_free(scan);
-		return -ENOMEM;
+		return rc;
 	}
-	slot_count = scan->slot_count;
-	rc = pinion_budget_init(&scan->free_slots, NULL, &slot_count, 1);
-	PIN_CHECK(rc == 0);
-	canceller_count = worker_count;
-	rc = pinion_budget_init(&scan->idle_cancellers, NULL, &canceller_count, 1);
-	PIN_CHECK(rc == 0);
-	for (uint32_t i = 0; i < worker_count; i++) {
-		scan->workers[i].scan = scan;
-	}
-	init_slots(scan);
+	init_parts(scan, worker_count);
 	pin_live_add(&scan->live, PIN_LIVE_SCAN, scan, runtime);
 	*out_scan = scan;
 	return 0;
