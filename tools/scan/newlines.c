@@ -47,7 +47,7 @@ static size_t sum_lanes(const lanes *sums)
  * At most STEPS_MAX steps. The sums are apart so that they stay in registers.
  */
 static inline __attribute__((always_inline)) size_t count_steps(
-	const uint8_t *bytes, size_t steps, size_t (*sum)(const lanes *sums))
+	const uint8_t *bytes, size_t steps, size_t (*total)(const lanes *sums))
 {
 	const uint8_t *end = bytes + steps * STEP;
 	lanes first = {0};
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) size_t count_steps(
 		count_part(bytes + 2 * LANES, &newline, &third);
 		count_part(bytes + 3 * LANES, &newline, &fourth);
 	}
-	return sum(&first) + sum(&second) + sum(&third) + sum(&fourth);
+	return total(&first) + total(&second) + total(&third) + total(&fourth);
 }
 
 #if defined(__x86_64__)

@@ -270,6 +270,36 @@ static void check_unusable(void)
 	}
 }
 
+static int read_above(struct pin_ignore *ignore)
+{
+	struct pin_ignore_errors errors;
+	size_t path_bytes;
+
+	expect_number("one more", 1, pin_ignore_read_above(ignore, &path_bytes, &errors));
+	for (int i = 0; i < PIN_IGNORE_FILES - 1; i++) {
+		expect_number("of a file", 0, errors.of[i]);
+	}
+	return errors.of[PIN_IGNORE_FILES - 1];
+}
+
+/* A directory above the root that goes meanwhile is passed over. */
+static void check_vanished(void)
+{
+	struct pin_ignore ignore = {.host = NULL};
+
+	make("above");
+	make("above/.git");
+	make("above/a");
+	make("above/a/root");
+	expect_number(
+		"begin", 0, pin_ignore_begin(&ignore, &pin_host_linux, "above/a/root", geteuid()));
+	expect_ready("rename", rename("above", "vanished") == 0);
+	expect_number("no error", 0, read_above(&ignore));
+	scratch_file("above", "");
+	expect_number("a file in its place", -ENOTDIR, read_above(&ignore));
+	pin_ignore_fini(&ignore);
+}
+
 /* Nothing that is no regular file counts, or is opened. */
 static void check_kinds(void)
 {
@@ -436,6 +466,7 @@ int main(void)
 	check_repositories();
 	check_owner();
 	check_unusable();
+	check_vanished();
 	check_kinds();
 	check_bound();
 	check_deep();

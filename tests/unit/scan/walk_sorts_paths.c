@@ -3,7 +3,8 @@
  * Goal: a walk by path visits what the other walks visit, each entry once,
  * sorted by the bytes of its path (EX-53), with little memory: also where a
  * directory has more names than there is room for, and where the names above it
- * were dropped meanwhile; a directory that vanishes is one error.
+ * were dropped meanwhile; a directory that vanishes is one error, unless it is
+ * not needed any more.
  * Method: trees made here; the visits compared with those of the plain walk,
  * sorted by strcmp; room for a few names only.
  */
@@ -201,6 +202,47 @@ static void check_gone(void)
 	visits_fini(&got);
 }
 
+static int move_away(void *arg, const struct pinion_walk_entry *entry)
+{
+	if (strcmp(entry->path, "moved/m/a/x") == 0) {
+		expect_ready("rename", rename("moved/m", "moved/elsewhere") == 0);
+	}
+	return note(arg, entry);
+}
+
+/* On the way back to a directory that has another name by now. */
+static void check_moved(const struct pinion_walk_config *config, const char *second)
+{
+	struct pin_walk_means means = {.host = &pin_host_linux};
+	struct visits got = {.count = 0};
+
+	expect_number("moved", 0, pin_walk(&means, "moved", config, move_away, &got));
+	expect_number("visits", 2, (long long)got.count);
+	expect_text("first", "FILE moved/m/a/x 0 0", got.items[0]);
+	expect_text("second", second, got.items[1]);
+	expect_ready("rename", rename("moved/elsewhere", "moved/m") == 0);
+	visits_fini(&got);
+}
+
+static void check_moves(void)
+{
+	struct pinion_walk_config config;
+
+	make("moved");
+	make("moved/m");
+	make("moved/m/a");
+	scratch_file("moved/m/a/x", "");
+	scratch_file("moved/m/b", "");
+	pinion_walk_config_init(&config);
+	config.order = PINION_WALK_BY_PATH;
+	/* Its names are known, so it is not opened again. */
+	check_moved(&config, "FILE moved/m/b 0 0");
+	/* Links are looked at in it. */
+	config.follow_links = 1;
+	config.skip_ignored = 1;
+	check_moved(&config, "ERROR moved/m -2 0");
+}
+
 /* 60 levels with the root's descriptor and another. */
 static void check_descriptors(void)
 {
@@ -253,6 +295,7 @@ int main(void)
 	check("crowd", "crowd");
 	check("a file", "small/ab");
 	check_gone();
+	check_moves();
 	check_descriptors();
 	check_stop();
 	scratch_leave();

@@ -5,14 +5,15 @@
  * part that is named.
  * Method: texts of few letters, so that strings nearly match everywhere,
  * against a search byte by byte; each text ends, or begins, at a page that
- * cannot be read. Strings of a period drive the search to its other way.
+ * cannot be read. Strings of a period drive the search to its other way. All of
+ * it by the copy for this processor and by the copy for any.
  */
+#include "tools/scan/literal_find.c"
+#include "tools/scan/newlines.c"
+
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
-#include "tools/scan/literal_find.h"
-#include "tools/scan/newlines.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 enum {
@@ -36,23 +37,49 @@ static const uint8_t *find_slowly(
 	return NULL;
 }
 
+static void check_counted(
+	const struct literal_lines *lines, const uint8_t *from, const uint8_t *end)
+{
+	long long count = 0;
+
+	expect_true("what is counted is within the text",
+		lines->from >= from && lines->from <= lines->until && lines->until <= end);
+	for (const uint8_t *byte = lines->from; byte < lines->until; byte++) {
+		count += *byte == '\n';
+	}
+	expect_number("newlines", count, (long long)lines->newlines);
+}
+
 static void check_lines(
 	const struct literal *literal, const uint8_t *from, const uint8_t *end, const uint8_t *hit)
 {
 	struct literal_lines lines = {0};
-	long long count = 0;
 
 	expect_true("the place, with newlines counted, is the same",
 		literal_find_and_count(literal, from, end, &lines) == hit);
 	if (lines.from == lines.until) {
 		return;
 	}
-	expect_true("what is counted is within the text, and only where nothing is found",
-		hit == NULL && lines.from >= from && lines.until <= end);
-	for (const uint8_t *byte = lines.from; byte < lines.until; byte++) {
-		count += *byte == '\n';
+	expect_true("only where nothing is found", hit == NULL);
+	check_counted(&lines, from, end);
+}
+
+/* As literal_find_and_count() without AVX2; also what it compared in vain. */
+static void check_any(
+	const struct literal *literal, const uint8_t *from, const uint8_t *end, const uint8_t *hit)
+{
+	for (int counts = 0; counts < 2; counts++) {
+		struct search search = {.literal = literal, .from = from, .end = end};
+
+		expect_true("the place on any processor is the same",
+			find_anywhere(&search, counts == 1) == hit);
+		expect_true("bytes compared in vain are a share of those searched",
+			search.vain < VAIN_SHARE * (VAIN_MIN + (size_t)(end - from)) +
+					BLOCK * literal->length);
+		if (hit == NULL && search.lines.from != NULL) {
+			check_counted(&search.lines, from, end);
+		}
 	}
-	expect_number("newlines", count, (long long)lines.newlines);
 }
 
 static void check(const uint8_t *word, size_t length, const uint8_t *from, const uint8_t *end)
@@ -66,6 +93,9 @@ static void check(const uint8_t *word, size_t length, const uint8_t *from, const
 	expect_number(
 		"place", expected != NULL ? expected - from : -1, got != NULL ? got - from : -1);
 	check_lines(&literal, from, end, got);
+	if (length > 1 && (size_t)(end - from) >= length) {
+		check_any(&literal, from, end, got);
+	}
 	expect_true("the third byte is one of the string, and of its own where it has three",
 		literal.third < length &&
 			(length < 3 ||
@@ -153,6 +183,23 @@ static void check_newlines(void)
 	expect_true("most newlines are counted", lines.newlines > TEXT_MAX - 300);
 }
 
+/* In each lane a number of its own, up to what it can hold. */
+static void check_newlines_anywhere(void)
+{
+	enum { STEPS = 255 };
+	static uint8_t text[STEPS * STEP];
+	long long count = 0;
+
+	for (size_t i = 0; i < sizeof(text); i++) {
+		text[i] = i % LANES >= i / STEP % (LANES + 1) ? '\n' : 'n';
+		count += text[i] == '\n';
+	}
+	expect_number("on any processor", count, (long long)count_steps(text, STEPS, sum_lanes));
+	expect_number("on this one", count, (long long)newlines_count(text, sizeof(text)));
+	memset(text, '\n', sizeof(text));
+	expect_number("full lanes", sizeof(text), (long long)count_steps(text, STEPS, sum_lanes));
+}
+
 /* Each counter of a byte would overflow many times. */
 static void check_newlines_alone(void)
 {
@@ -191,6 +238,7 @@ int main(void)
 	}
 	check_periods();
 	check_newlines();
+	check_newlines_anywhere();
 	check_newlines_alone();
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
