@@ -418,7 +418,8 @@ static size_t list_files(DIR *stream, struct old_file *files, uint64_t *out_byte
 		}
 		files[count].time = status.st_mtim;
 		files[count].bytes = (uint64_t)status.st_size;
-		snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
+		/* As is_removable() has checked, it fits. */
+		memcpy(files[count].name, entry->d_name, strlen(entry->d_name) + 1);
 		*out_bytes += files[count].bytes;
 		count++;
 	}
