@@ -260,7 +260,8 @@ static int take_header(struct pinion_metrics *metrics)
 		return refuse(metrics, -errno, "fstat: %s", strerror(errno));
 	}
 	if (!S_ISREG(status.st_mode)) {
-		return refuse(metrics, -EPROTO, "it is no file");
+		return refuse(metrics, -EPROTO,
+			"it is no regular file: give the page's file, or /proc/PID/fd/N of it");
 	}
 	rc = read_bytes(metrics, 0, header, sizeof(*header));
 	if (rc < 0) {

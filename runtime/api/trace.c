@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* From here on it takes the ways that are slower, and noted. */
+/*
+ * Makes the worker record events: each flag takes it off the fast path of its
+ * operation, onto the path that has the calls of worker/events.h.
+ */
 static void trace_worker(struct pin_worker *worker, struct pin_trace_ring *ring)
 {
 	PIN_CHECK(!worker->has_thread); /* the flags are not atomic */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages to the embedder: formatted on the stack, handed over as one line, no
- * more often than their limit allows.
+ * Messages to the embedder: formatted on the stack and handed over one line at
+ * a time, within the limit on lines a second.
  *
- * Any thread may call it, workers included. No assertions: their failure is a
- * message.
+ * Called on any thread, workers included. This file has no assertions: one that
+ * fails reports itself by a message, so it would come back here.
  */
 #include "runtime/base/log.h"
 
@@ -34,7 +34,7 @@ const char *pin_log_component_name(uint32_t component)
 	return component < PINION_LOG_COMPONENTS ? component_names[component] : NULL;
 }
 
-/* The folder of ".../runtime/FOLDER/NAME.c"; of those without messages, api. */
+/* FOLDER of ".../runtime/FOLDER/NAME.c"; api if FOLDER is no component. */
 static enum pinion_log_component component_of(const char *file)
 {
 	static const char root[] = "runtime/";
@@ -85,7 +85,7 @@ void pin_log_send(const struct pin_log *log, enum pinion_log_level level,
 	}
 }
 
-/* A name of a file or function may have any; it must not act on a terminal. */
+/* Names of files and functions may have control characters for a terminal. */
 static void clean(char *message)
 {
 	for (; *message != '\0'; message++) {

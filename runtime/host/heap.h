@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heap of a host: what the library allocates goes through here, to the
- * functions in the host's table. The caller of a release passes size and
- * alignment again, so that no allocator has to store them.
+ * The heap of a host: the library allocates through these functions, which call
+ * those in the host's table. The caller of a release passes size and alignment
+ * again, so that no allocator has to store them.
  *
- * What libc, hwloc and liburing allocate for themselves is none of it; nor are
- * files that a process opens by itself (io/file.c,
- * host/block_device.c), texts of control groups (host/cgroup.c) and
- * pinion_walk(), which belong to no runtime.
+ * These allocate elsewhere, as they belong to no runtime: libc, hwloc and
+ * liburing for themselves, files that a process opens by itself (io/file.c,
+ * host/block_device.c), texts of control groups (host/cgroup.c), pinion_walk().
  */
 #ifndef PIN_HOST_HEAP_H
 #define PIN_HOST_HEAP_H
@@ -20,23 +19,24 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* For structs that ask for nothing more. */
+/* Enough for any struct without an alignment of its own. */
 #define PIN_HEAP_ALIGN alignof(max_align_t)
 
-/* The C library's, for the tables of hosts. */
+/* The allocator of the C library, for the tables of hosts. */
 void *pin_heap_system_allocate(void *arg, size_t align, size_t bytes);
 void pin_heap_system_release(void *arg, void *memory, size_t align, size_t bytes);
 void *pin_heap_system_zeroed(size_t align, size_t bytes);
 
-/* Both functions or neither. */
+/* Whether the embedder gave both functions or neither. */
 static inline bool pin_heap_is_whole(const struct pinion_allocator *allocator)
 {
 	return allocator == NULL || (allocator->allocate == NULL) == (allocator->release == NULL);
 }
 
 /*
- * The host for the owner of `allocator`: `host`, or `room`, which is then that
- * with the heap of the embedder's, and has to stay as long as it is used.
+ * Returns the host that allocates by `allocator`: `host` itself if that is
+ * NULL; else a copy of it in `room`, with the embedder's functions. The caller
+ * keeps `room` as long as the host is used.
  */
 const struct pin_host *pin_heap_choose(const struct pin_host *host,
 	const struct pinion_allocator *allocator, struct pin_host *room);
@@ -53,7 +53,7 @@ static inline size_t pin_heap_product(size_t count, size_t bytes)
 	return count == 0 || bytes == 0 ? 1 : count * bytes;
 }
 
-/* NULL: there is none, or `count` times `bytes` is beyond all there may be. */
+/* NULL: no memory is left, or `count` times `bytes` exceeds SIZE_MAX / 2. */
 static inline void *pin_heap_allocate(
 	const struct pin_host *host, size_t align, size_t count, size_t bytes)
 {
@@ -64,7 +64,7 @@ static inline void *pin_heap_allocate(
 	return host->heap.allocate(host->heap.arg, align, pin_heap_product(count, bytes));
 }
 
-/* The same, zeroed; where the host has zeroed pages they are not touched. */
+/* As above, zeroed. Pages that the host has zeroed already are not touched. */
 static inline void *pin_heap_zeroed(
 	const struct pin_host *host, size_t align, size_t count, size_t bytes)
 {
@@ -81,7 +81,7 @@ static inline void *pin_heap_zeroed(
 	return memory;
 }
 
-/* With what it was allocated by; NULL: nothing. */
+/* Takes the arguments of the allocation; NULL is accepted. */
 static inline void pin_heap_release(
 	const struct pin_host *host, void *memory, size_t align, size_t count, size_t bytes)
 {
@@ -92,9 +92,9 @@ static inline void pin_heap_release(
 }
 
 /*
- * What takes the place of `memory`, of `bytes` bytes and PIN_HEAP_ALIGN, which
- * may be NULL: the first `kept_bytes` are the same. NULL: there is none, and
- * that is as it was.
+ * Moves `memory`, which has `bytes` bytes and PIN_HEAP_ALIGN or is NULL, to a
+ * new allocation of `wanted_bytes`: copies its first `kept_bytes` and releases
+ * it. NULL: no memory is left, and `memory` is as before.
  */
 void *pin_heap_resize(const struct pin_host *host, void *memory, size_t bytes, size_t kept_bytes,
 	size_t wanted_bytes);

@@ -32,9 +32,11 @@
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index);
 
 /*
- * Looks at one page in each `step` bytes of `memory`, which has been touched,
- * and counts those on node `node_index`. A negative errno where the kernel
- * gives no answer (a sandbox, no NUMA); outputs are then not written.
+ * Estimates how much of `memory` is on node `node_index`: asks the kernel about
+ * one page in each `step` bytes. Stores how many pages it asked about, and how
+ * many of them are on that node. The pages have to be touched already. Returns
+ * a negative errno, and stores nothing, where the kernel gives no answer (a
+ * sandbox, no NUMA).
  */
 int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
 	size_t *out_local_count, size_t *out_count);

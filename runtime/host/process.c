@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often this process's line has forked: a child compares the number and
- * finds that its parent's runtimes are not its own.
+ * Counts forks: a handler adds 1 in each child. A runtime keeps the count that
+ * it was created at, so a call in a child finds another number and knows that
+ * the runtime is its parent's.
  */
 #include "runtime/host/process.h"
 #include "runtime/base/atomic.h"
@@ -12,14 +13,14 @@
 struct pin_atomic_u32 pin_forked_count;
 
 enum {
-	/* One for each part of the library that a child has to forget. */
+	/* One for each part of the library that resets its state in a child. */
 	WATCHERS_MAX = 4,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*watchers[WATCHERS_MAX])(void); /* [lock:lock] */
 
-/* In the child, which has this one thread. No thread forks while it is held. */
+/* Runs in the child, which has one thread and holds `lock`: before_fork(). */
 static void note_fork(void)
 {
 	pin_store_relaxed_u32(&pin_forked_count, pin_load_relaxed_u32(&pin_forked_count) + 1);

@@ -18,8 +18,8 @@
  * name, with .1 at its end; the kernel unlocks the file of a dead one. Where
  * files cannot be locked the last writer has the name.
  *
- * A child has the descriptor until it execs, but no mapping, so it cannot write
- * its parent's page.
+ * After a fork the child has the descriptor until it execs. It does not inherit
+ * the mapping, so it cannot write to its parent's page.
  *
  * Called once per runtime, on any thread.
  *
@@ -52,9 +52,10 @@ struct pin_shared_page {
 };
 
 /*
- * Makes a zeroed one of `bytes`, a multiple of 4096; `path` NULL: anonymous. A
- * negative errno, and the call that failed: then there is nothing. -EEXIST: at
- * `path` is neither an empty file nor a file that begins with `mark`.
+ * Makes a zeroed page of `bytes`, a multiple of 4096; `path` NULL: anonymous.
+ * On failure returns a negative errno, names the call that failed, and leaves
+ * no file. -EEXIST: `path` names something that is neither an empty file nor a
+ * file that begins with `mark`.
  */
 int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const char *path,
 	const char *mark, const char **out_call);
@@ -67,13 +68,13 @@ int pin_shared_page_create_unnamed(
 	struct pin_shared_page *page, size_t bytes, const char *label, const char **out_call);
 
 /*
- * When it is filled: seals it, or gives it the first name that no living writer
- * has. As above, but the memory stays, which then no other process finds.
- * -EBUSY: living writers have all the names.
+ * Called when the page is filled: seals it, or gives its file the first name
+ * that no living writer has. Errors as above, but the memory stays; other
+ * processes do not find it then. -EBUSY: living writers have all the names.
  */
 int pin_shared_page_show(struct pin_shared_page *page, const char *path, const char **out_call);
 
-/* Also of none, and again. The file with a name stays. */
+/* May be called twice, or without a page. A file with a name stays. */
 void pin_shared_page_destroy(struct pin_shared_page *page);
 
 /* ---- who writes it ---- */
@@ -97,7 +98,7 @@ struct pin_page_owner {
 	char library[16]; /* its version */
 };
 
-/* That of this process, whose runtime lives; before the page's mark. */
+/* Describes this process, as one that lives; before the page gets its mark. */
 void pin_page_owner_write(struct pin_page_owner *owner, uint64_t now_ns);
 
 /* When a process began, in ticks; 0: unknown. `pid` 0: this process. */

@@ -87,7 +87,10 @@ static int64_t image_of(struct pin_symbols *symbols, const char *path)
 	return symbols->image_count++;
 }
 
-/* A line of /proc/PID/maps; those without a file and without code are left. */
+/*
+ * Adds the mapping that a line of /proc/PID/maps describes. Skips mappings
+ * that have no file or are not executable: no function's address is in them.
+ */
 static int add_mapping(struct pin_symbols *symbols, const char *line)
 {
 	struct mapping mapping;

@@ -2,9 +2,9 @@
 /*
  * `pinion sum -c`: reads lists line by line and verifies what they name.
  *
- * What a line expects travels with its sequence number in struct order, so the
- * workers that hash need no table of paths. Verdicts, warnings and their order
- * are those of sha256sum -c.
+ * The digest that a line expects is kept in struct order under the line's
+ * sequence number, where the worker that hashes the file finds it; there is no
+ * table of paths. Verdicts, warnings and their order are those of sha256sum -c.
  */
 #include "tools/sum/job.h"
 

@@ -23,7 +23,7 @@ int digest_md5_init(struct digest_state *state);
 int digest_sha1_init(struct digest_state *state);
 int digest_sha256_init(struct digest_state *state);
 
-/* Of whichever it is. */
+/* These work on a state of any of the three functions. */
 int digest_openssl_update(struct digest_state *state, const void *bytes, size_t length);
 int digest_openssl_final(struct digest_state *state, uint8_t *digest);
 void digest_openssl_discard(struct digest_state *state);
