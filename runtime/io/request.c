@@ -86,11 +86,6 @@ PIN_COLD _Noreturn void pin_request_report_changed(
 
 /* ---- checks of reads and writes: memory, range, alignments ---- */
 
-static bool is_power_of_two(uint32_t value)
-{
-	return value != 0 && (value & (value - 1)) == 0;
-}
-
 static int refuse_range(const struct pinion_request *request, struct pin_refusal *why)
 {
 	unsigned long long offset = request->offset_bytes;
@@ -108,13 +103,13 @@ static int refuse_range(const struct pinion_request *request, struct pin_refusal
 /* 0: that of the file makes sense. */
 static int check_file_alignment(const struct pinion_file *file, struct pin_refusal *why)
 {
-	if (!is_power_of_two(file->memory_align_bytes)) {
+	if (!pin_is_power_of_two(file->memory_align_bytes)) {
 		return pin_refuse(why, -EINVAL,
 			"file->memory_align_bytes is %u, not a power of two: "
 			"make the file by pinion_file_from_fd()",
 			file->memory_align_bytes);
 	}
-	if (!is_power_of_two(file->offset_align_bytes)) {
+	if (!pin_is_power_of_two(file->offset_align_bytes)) {
 		return pin_refuse(why, -EINVAL,
 			"file->offset_align_bytes is %u, not a power of two: "
 			"make the file by pinion_file_from_fd()",

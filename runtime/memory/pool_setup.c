@@ -170,7 +170,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		.node_count = setup->node_count,
 		.region_count = setup->region_count,
 		.stride = stride,
-		.stride_shift = (stride & (stride - 1)) == 0 ? (uint32_t)__builtin_ctz(stride) : 0,
+		.stride_shift = pin_is_power_of_two(stride) ? (uint32_t)__builtin_ctz(stride) : 0,
 		.first_memory = setup->regions[0].memory,
 		.first_bytes = (uint64_t)setup->regions[0].buffer_count * stride,
 		.flags = setup->flags,

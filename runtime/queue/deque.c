@@ -15,7 +15,7 @@
 void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
 	enum pin_deque_order order)
 {
-	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
+	PIN_CHECK(capacity >= 4 && pin_is_power_of_two(capacity));
 	deque->capacity = capacity;
 	deque->mask = capacity - 1;
 	deque->order = order;
