@@ -11,7 +11,7 @@
 struct lane {
 	struct scan_job *job;
 	struct pinion_runtime *pool;
-	struct lane_seat *seats; /* one a thread */
+	struct lane_thread *threads; /* `thread_count` */
 	uint32_t thread_count;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -39,7 +39,7 @@ int lane_create(struct scan_job *job, uint32_t thread_count, struct lane **out_l
 	}
 	lane->job = job;
 	lane->thread_count = thread_count;
-	lane->seats = calloc(thread_count, sizeof(*lane->seats));
+	lane->threads = calloc(thread_count, sizeof(*lane->threads));
 	pthread_mutex_init(&lane->lock, NULL);
 	pthread_cond_init(&lane->changed, NULL);
 	pinion_thread_pool_config_init(&config);
@@ -47,8 +47,8 @@ int lane_create(struct scan_job *job, uint32_t thread_count, struct lane **out_l
 	config.tuning = &tuning;
 	config.log = job->options->scanning.runtime.log;
 	config.log_arg = job->options->scanning.runtime.log_arg;
-	error = lane->seats == NULL ? -ENOMEM
-				    : pinion_thread_pool_create(&config, &sizes, &lane->pool);
+	error = lane->threads == NULL ? -ENOMEM
+				      : pinion_thread_pool_create(&config, &sizes, &lane->pool);
 	if (error != 0) {
 		lane_destroy(lane);
 		return error;
@@ -57,17 +57,17 @@ int lane_create(struct scan_job *job, uint32_t thread_count, struct lane **out_l
 	return 0;
 }
 
-static struct lane_seat *seat_here(struct lane *lane)
+static struct lane_thread *thread_here(struct lane *lane)
 {
-	struct lane_seat *seat = &lane->seats[pinion_worker_index(lane->pool)];
+	struct lane_thread *thread = &lane->threads[pinion_worker_index(lane->pool)];
 
-	if (seat->worker == NULL) {
-		seat->worker = scan_job_add_worker(lane->job);
+	if (thread->worker == NULL) {
+		thread->worker = scan_job_add_worker(lane->job);
 	}
-	if (seat->worker != NULL && seat->source == NULL) {
-		seat->source = source_create(lane->job, seat->worker);
+	if (thread->worker != NULL && thread->source == NULL) {
+		thread->source = source_create(lane->job, thread->worker);
 	}
-	return seat->source != NULL ? seat : NULL;
+	return thread->source != NULL ? thread : NULL;
 }
 
 static void count_down(struct lane *lane, uint32_t *count)
@@ -84,7 +84,7 @@ static int run_job(struct pinion_task *task)
 	struct lane *lane = job->lane;
 
 	count_down(lane, &lane->waiting_count);
-	job->run(lane->job, seat_here(lane), job->arg);
+	job->run(lane->job, thread_here(lane), job->arg);
 	free(job);
 	count_down(lane, &lane->count);
 	return 0;
@@ -132,10 +132,10 @@ void lane_destroy(struct lane *lane)
 		return;
 	}
 	pinion_runtime_destroy(lane->pool);
-	for (uint32_t i = 0; lane->seats != NULL && i < lane->thread_count; i++) {
-		source_destroy(lane->seats[i].source);
+	for (uint32_t i = 0; lane->threads != NULL && i < lane->thread_count; i++) {
+		source_destroy(lane->threads[i].source);
 	}
-	free(lane->seats);
+	free(lane->threads);
 	pthread_cond_destroy(&lane->changed);
 	pthread_mutex_destroy(&lane->lock);
 	free(lane);

@@ -17,13 +17,13 @@ enum { LANE_JOBS_MAX = 64 };
 struct lane;
 
 /* What a thread of the lane has, made for its first job. */
-struct lane_seat {
+struct lane_thread {
 	struct scan_worker *worker;
 	struct source *source;
 };
 
-/* Runs on a thread of the lane; `seat` NULL: no memory. */
-typedef void (*lane_run_fn)(struct scan_job *job, struct lane_seat *seat, void *arg);
+/* Runs on a thread of the lane; `thread` NULL: no memory. */
+typedef void (*lane_run_fn)(struct scan_job *job, struct lane_thread *thread, void *arg);
 
 /*
  * A lane of that number of threads. Returns 0 or an error of

@@ -39,7 +39,7 @@ struct packed {
 	bool is_counted; /* as failed, for a reason of the scan's */
 	bool is_cached;	 /* was, before it was unpacked */
 	uint64_t sequence;
-	struct lane_seat *seat;
+	struct lane_thread *thread;
 	struct archive_counts counts;
 	struct ending *ending; /* NULL: no thread waits for it */
 };
@@ -139,22 +139,22 @@ static int on_open(void *arg, const char *path, size_t path_bytes)
 {
 	struct packed *packed = arg;
 
-	return source_open(packed->seat->source, path, path_bytes, NULL);
+	return source_open(packed->thread->source, path, path_bytes, NULL);
 }
 
 static int on_feed(void *arg, const uint8_t *bytes, size_t length)
 {
 	struct packed *packed = arg;
 
-	return source_feed(packed->seat->source, bytes, length);
+	return source_feed(packed->thread->source, bytes, length);
 }
 
 static int on_close(void *arg, int error)
 {
 	struct packed *packed = arg;
 
-	error = source_close(packed->seat->source, error);
-	return error == 0 && source_is_binary(packed->seat->source) ? 1 : error;
+	error = source_close(packed->thread->source, error);
+	return error == 0 && source_is_binary(packed->thread->source) ? 1 : error;
 }
 
 static void on_complain(void *arg, const char *path, const char *reason)
@@ -167,7 +167,7 @@ static void on_complain(void *arg, const char *path, const char *reason)
 	output_text_append(&text, "", 1);
 	report_path(path, text.failed ? "broken archive" : text.bytes);
 	output_text_free(&text);
-	packed->seat->worker->has_trouble = true;
+	packed->thread->worker->has_trouble = true;
 }
 
 static bool on_is_stopped(void *arg)
@@ -187,7 +187,7 @@ static const struct archive_ops packed_ops = {
 /* Not an entry could be read: its own bytes are searched, as of any file. */
 static void search_itself(struct packed *packed)
 {
-	struct source *source = packed->seat->source;
+	struct source *source = packed->thread->source;
 	uint8_t *bytes = malloc(READ_BYTES);
 	off_t at = 0;
 	int result = bytes == NULL ? -ENOMEM : 0;
@@ -293,19 +293,19 @@ static void give_up(struct packed *packed, int error)
 	packed_destroy(packed);
 }
 
-static void run_packed(struct scan_job *job, struct lane_seat *seat, void *arg)
+static void run_packed(struct scan_job *job, struct lane_thread *thread, void *arg)
 {
 	struct packed *packed = arg;
 	struct unpack *unpack = packed->unpack;
 	locale_t before = (locale_t)0;
 	int error;
 
-	if (seat == NULL) {
+	if (thread == NULL) {
 		give_up(packed, -ENOMEM);
 		return;
 	}
-	packed->seat = seat;
-	source_follow(seat->source, &(struct pinion_scan_file){.sequence = packed->sequence});
+	packed->thread = thread;
+	source_follow(thread->source, &(struct pinion_scan_file){.sequence = packed->sequence});
 	if (unpack->locale != (locale_t)0) {
 		before = uselocale(unpack->locale);
 	}
@@ -317,7 +317,7 @@ static void run_packed(struct scan_job *job, struct lane_seat *seat, void *arg)
 	if (before != (locale_t)0) {
 		uselocale(before);
 	}
-	count_file(packed, seat->worker, error);
+	count_file(packed, thread->worker, error);
 	pthread_mutex_lock(&unpack->lock);
 	add_counts(&unpack->counts, &packed->counts);
 	pthread_mutex_unlock(&unpack->lock);

@@ -98,8 +98,8 @@ static void lay_out(const struct layout *layout)
 	uint32_t l2_count = layout->node_count * layout->l3_per_node * layout->l2_per_l3;
 
 	for (uint32_t i = 0; i < layout->place_count; i++) {
-		uint32_t seat = (uint32_t)((uint64_t)i * layout->stride % layout->place_count);
-		uint32_t l2 = (uint32_t)((uint64_t)seat * l2_count / layout->place_count);
+		uint32_t place = (uint32_t)((uint64_t)i * layout->stride % layout->place_count);
+		uint32_t l2 = (uint32_t)((uint64_t)place * l2_count / layout->place_count);
 		uint32_t l3 = l2 / layout->l2_per_l3;
 
 		places[i] = (struct pin_cpu_place){
