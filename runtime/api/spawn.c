@@ -501,7 +501,7 @@ static enum pinion_lane lane_of_all(struct pinion_request *const *requests, uint
 _Static_assert(PINION_LANE_HIGH < PINION_LANE_NORMAL && PINION_LANE_NORMAL < PINION_LANE_LOW,
 	"the more urgent, the less");
 
-/* All offered to one worker, in order. */
+/* All posted to one worker, in order. */
 static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {

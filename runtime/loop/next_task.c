@@ -101,7 +101,7 @@ void pin_run_or_cancel(
 
 enum {
 	/* Some copy cached data, so that others would wait for long. */
-	OFFERS_AT_ONCE = 32,
+	POSTED_AT_ONCE = 32,
 	/*
 	 * Tasks of the injector at once that a worker takes while it walks its
 	 * own queue depth first: the next ones to be run, each perhaps a tree.
@@ -362,7 +362,7 @@ static void adopt_external(struct pin_worker *worker)
 		pin_search_succeed(worker);
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen,
-			pin_requests_take_external(worker, victim, OFFERS_AT_ONCE));
+			pin_requests_take_external(worker, victim, POSTED_AT_ONCE));
 		/* The chain: more than one worker may begin the rest. */
 		if (!pin_external_is_empty(victim)) {
 			pin_wake_one(shared, worker);
@@ -380,7 +380,7 @@ bool pin_poll_external(struct pin_worker *worker)
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
-	return pin_requests_take_external(worker, worker, OFFERS_AT_ONCE) > 0;
+	return pin_requests_take_external(worker, worker, POSTED_AT_ONCE) > 0;
 }
 
 static bool is_search_put_off(const struct pin_worker *worker)
@@ -559,7 +559,7 @@ static PIN_APART void look_for_urgent(struct pin_worker *worker)
 		pin_search_succeed(worker);
 	}
 	start_ns = worker->shared->host->now_ns();
-	pin_requests_take_urgent(worker, worker, OFFERS_AT_ONCE);
+	pin_requests_take_urgent(worker, worker, POSTED_AT_ONCE);
 	worker->now_ns = worker->shared->host->now_ns();
 	/* Which is not the time of tasks. */
 	worker->away_ns += worker->now_ns - start_ns;

@@ -16,11 +16,11 @@
  *     LEAVING  asked to go; it runs tasks bound to it
  *     OUT      gone; its place may be taken by another thread
  *
- * Its inbox and its offers stay, since others may have found the worker before.
- * A thread that leaves something there and finds it OUT takes all of it and
- * gives it to the fallback worker, which never leaves. (If it then finds that
- * another thread has come in the meantime, it gives back the messages of the
- * inbox: some of them may be bound to that one.)
+ * Its inbox and its external queue stay, since others may have found the worker
+ * before. A thread that leaves something there and finds it OUT takes all of it
+ * and gives it to the fallback worker, which never leaves. (If it then finds
+ * that another thread has come in the meantime, it gives back the messages of
+ * the inbox: some of them may be bound to that one.)
  *
  *     pusher                           worker
  *     a  push into the inbox           1  service := OUT

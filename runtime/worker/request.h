@@ -13,7 +13,7 @@
  *
  *     IDLE       the caller's
  *     CLAIMED    the caller's, while the others of its batch are checked
- *     POSTED     offered, to be submitted by its taker
+ *     POSTED     queued on a worker, to be submitted by its taker
  *     IN_FLIGHT  the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
@@ -429,9 +429,9 @@ static inline bool pin_secondary_has_gathered(const struct pin_worker *worker)
 /* ---- messages between workers ---- */
 
 /*
- * Messages of requests: what reaches a worker as an offer, a request that was
- * submitted elsewhere; and in its inbox, one to be cancelled, or a cancel of
- * many on its way through all workers. See request.h.
+ * What other threads post to a worker: to its external queue a request; to its
+ * inbox a request to be cancelled, or a cancel of many on its way through all
+ * workers.
  */
 
 /* Whether `task` is a request's message rather than a task to be run. */
@@ -441,9 +441,8 @@ static inline bool pin_request_is_message(const struct pinion_task *task)
 }
 
 /*
- * On the worker: begins up to `count_max` of those that were posted to `owner`,
- * itself or another (request_external.c), and as many urgent ones before; how
- * many.
+ * On the worker: begins up to `count_max` of the requests that were posted to
+ * `owner`, itself or another, and as many urgent ones before; how many.
  */
 uint32_t pin_requests_take_external(
 	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
@@ -458,8 +457,8 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
 /* ---- requests from other threads ---- */
 
 /*
- * Offers: requests that were submitted from outside, and sent to one worker,
- * but that any may begin.
+ * Other threads post a request to the external queue of one worker, but any
+ * worker may begin it.
  *
  * They are dealt out in turns among the workers that serve their lane, so that
  * all rings are used; where the next worker in turn is busy, a sleeping one
@@ -509,13 +508,10 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
 struct pin_worker *pin_external_choose(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
- * Any thread but a worker's: queues all of both lists on it; one of them may be
+ * Any thread but a worker's: posts all of both lists to it; one of them may be
  * empty.
  */
 void pin_external_push(struct pin_worker *target, struct pin_list *urgent, struct pin_list *others);
-
-/* Oldest first; NULL: none. By the worker of that queue, or the adopter. */
-struct pin_link *pin_external_pop(struct pin_injector *queue);
 
 static inline bool pin_external_is_empty(const struct pin_worker *worker)
 {
@@ -523,7 +519,7 @@ static inline bool pin_external_is_empty(const struct pin_worker *worker)
 		pin_injector_is_empty(&worker->external_urgent);
 }
 
-/* By another worker: it is stalled, and what it was offered may be taken. */
+/* By another worker: it is stalled, and what was posted to it may be taken. */
 bool pin_external_may_adopt(const struct pin_worker *worker);
 
 /* From before a cancel of many is sent until it has been everywhere. */

@@ -189,7 +189,7 @@ struct pin_shared {
 	/* [W:makers and enders of pools R:workers] struct pin_pool *, or 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
-	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the fallback worker */
+	struct pin_lock forward_lock;	 /* rank 3; posted requests on their way to the fallback */
 	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
 	struct pin_lock rings_lock; /* of a thread pool: no ring goes while the watchdog reads it */
 	/* [lock:pools_lock] those who wait for each pool's, or NULL */

@@ -162,7 +162,7 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
 /*
  * Moves the inbox of a worker that is OUT, and its external submissions, to the
  * fallback worker; its cancelled timers to any. Any thread; waits for another
- * that is moving offers.
+ * that is moving posted requests.
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 

@@ -99,9 +99,6 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_watchdog_note_awake(...) \
 	(defect_is(DEFECT_STALL_UNSEEN) ? (void)0 : pin_watchdog_note_awake(__VA_ARGS__))
 #define pin_ring_init init_ring
-#define pin_external_pop(...) begun(pin_external_pop(__VA_ARGS__))
-#define pin_external_may_adopt(...) \
-	(!defect_is(DEFECT_EXTERNAL_LEFT) && pin_external_may_adopt(__VA_ARGS__))
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
 #define pin_credit_leave(...) \
@@ -110,6 +107,12 @@ static bool is_claimed(const struct pin_worker *target)
 			: pin_credit_leave(__VA_ARGS__))
 
 #include "runtime/worker/cancel.c"
+/* Its only list there: of the one request that it pops. */
+#define pin_list_pop(list) begun((pin_list_pop)(list))
+#include "runtime/worker/request_external.c"
+#undef pin_list_pop
+#define pin_external_may_adopt(...) \
+	(!defect_is(DEFECT_EXTERNAL_LEFT) && pin_external_may_adopt(__VA_ARGS__))
 #define pin_request_abandon(...) \
 	(defect_is(DEFECT_CANCEL_NOT_REPEATED) && strcmp(__func__, "ask_again") == 0 \
 			? (void)0 \

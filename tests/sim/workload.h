@@ -25,8 +25,8 @@ void workload_run(void);
 bool workload_is_worker(uint32_t thread);
 
 /*
- * An offer was taken, or the device begins an attempt at a request; it ends,
- * and from then on the request may run, unless it begins anew.
+ * A posted request was taken, or the device begins an attempt at a request; it
+ * ends, and from then on the request may run, unless it begins anew.
  */
 void workload_request_starts(uint64_t user_data);
 void workload_request_completes(uint64_t user_data);

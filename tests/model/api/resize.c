@@ -584,7 +584,8 @@ static const struct model_mutant credit_mutants[] = {
 };
 
 static const struct model_mutant cancel_left_mutants[] = {
-	{"the inbox goes before the offers", {MODEL_EARLY, "forward_external", "pin_inbox_take"}},
+	{"the inbox goes before posted requests",
+		{MODEL_EARLY, "forward_external", "pin_inbox_take"}},
 	{.name = NULL},
 };
 

@@ -32,8 +32,6 @@
 			? (void)0 \
 			: (pin_external_release)(shared))
 
-#include "runtime/worker/request_external.c"
-
 #define pin_remote_reap_enter(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_enter") \
 			? (void)0 \
@@ -78,6 +76,7 @@
 #include "runtime/worker/cancel.c"
 #include "runtime/worker/complete.c"
 #include "runtime/worker/extra_rings.c"
+#include "runtime/worker/request_external.c"
 #include "runtime/worker/submit.c"
 #undef pin_device_queue_owes_part
 /* SKIP: credit stays with a worker that cannot use it. */

@@ -303,12 +303,12 @@ static void linger(void *arg, uint32_t worker_index, void *context)
 	}
 }
 
-static void offer_to_keeper(struct pinion_request *offered)
+static void post_to_keeper(struct pinion_request *posted)
 {
-	*offered = (struct pinion_request){
+	*posted = (struct pinion_request){
 		.task.run = end_of_pair, .op = PINION_OP_NOP, .file = &file};
 	runtime->shared.next_request_worker.value = keeper_index;
-	MODEL_CHECK(pinion_request_submit(runtime, offered) == 0);
+	MODEL_CHECK(pinion_request_submit(runtime, posted) == 0);
 	model_settle();
 }
 
@@ -325,8 +325,8 @@ static void run_room(void)
 	runtime->shared.config.before_park = linger;
 	model_device_hold();
 	model_thread_start_daemon("device", model_device, NULL);
-	offer_to_keeper(&pair[0]);
-	offer_to_keeper(&pair[1]);
+	post_to_keeper(&pair[0]);
+	post_to_keeper(&pair[1]);
 	has_submitted = true;
 	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &tasks[0].request.task) == 0);
 	model_await("the worker", is_on_its_way, NULL);
