@@ -18,8 +18,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time for work in progress to end by itself after the first signal. */
-enum { END_SECONDS = 4 };
+enum {
+	/* Time for work in progress to end by itself after the first signal. */
+	END_SECONDS = 4,
+	/*
+	 * Signals that come so soon after the first are part of it: timeout(1)
+	 * sends one to its child and one to the whole process group.
+	 */
+	ECHO_MS = 500,
+	/* For the main thread, which makes a file or cancels a scan. */
+	LOCK_TRIES = 50,
+	LOCK_PAUSE_NS = 10 * 1000 * 1000,
+};
 
 static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNAL_COUNT = sizeof(watched_signals) / sizeof(watched_signals[0]) };
@@ -42,15 +52,23 @@ static const char *file_name; /* NULL: none is */
 static const char *file_draft;
 static bool has_ended_file; /* since the limit was last moved */
 
-/*
- * The file is not whole, so it goes. The main thread may have the lock for
- * long; then its scan is in its hands, and no file.
- */
+/* For half a second: the main thread may be stuck with the lock. */
+static bool lock_soon(void)
+{
+	static const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (pthread_mutex_trylock(&lock) == 0) {
+			return true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* Under the lock. The file is not whole, so it goes. */
 static void drop_file(void)
 {
-	if (pthread_mutex_trylock(&lock) != 0) {
-		return;
-	}
 	/* A draft that is gone has its name. */
 	if (file_name != NULL && (file_draft == NULL || unlink(file_draft) == 0) &&
 		report_is_possible()) {
@@ -58,7 +76,6 @@ static void drop_file(void)
 			file_draft == NULL ? " to its end" : "");
 	}
 	file_name = NULL;
-	pthread_mutex_unlock(&lock);
 }
 
 /* A file that is written, or was, gives it more time. */
@@ -66,7 +83,7 @@ static bool extends_limit(void)
 {
 	bool extends;
 
-	if (pthread_mutex_trylock(&lock) != 0) {
+	if (!lock_soon()) {
 		return false;
 	}
 	extends = file_name != NULL || has_ended_file;
@@ -75,13 +92,24 @@ static bool extends_limit(void)
 	return extends;
 }
 
-/* Restores the default action, which ends the process. */
+/*
+ * Restores the default action, which ends the process. It has the lock
+ * meanwhile, so that no other file is begun.
+ */
 static void take_second_signal(int number)
 {
-	drop_file();
+	bool has_lock = lock_soon();
+
+	if (has_lock) {
+		drop_file();
+	}
 	pthread_sigmask(SIG_UNBLOCK, &watched_set, NULL);
 	raise(number);
 	pthread_sigmask(SIG_BLOCK, &watched_set, NULL);
+	/* It goes on: the kernel spares the first process of a container. */
+	if (has_lock) {
+		pthread_mutex_unlock(&lock);
+	}
 }
 
 static void take_first_signal(void)
@@ -132,40 +160,77 @@ static int64_t milliseconds_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The next signal; after the first of those that end, until the limit. */
-static int next_signal(siginfo_t *info, int64_t *limit_ms)
-{
-	struct timespec left = {0};
-	int64_t left_ms = (int64_t)progress_show_ms();
+/* Of the first signal: when what it began is given up, and its echoes end. */
+static int64_t limit_ms; /* 0: none has come */
+static int64_t echo_ms;	 /* 0: they have ended */
 
-	if (*limit_ms == 0 && left_ms == 0) {
-		return sigwaitinfo(&watched_set, info);
+/* Until something is to be done without a signal; 0: for ever. */
+static int64_t milliseconds_to_wait(void)
+{
+	int64_t left_ms;
+
+	if (limit_ms == 0) {
+		return (int64_t)progress_show_ms();
 	}
-	if (*limit_ms != 0) {
-		left_ms = *limit_ms - milliseconds_now();
-	}
+	left_ms = limit_ms - milliseconds_now();
 	if (left_ms <= 0 && !extends_limit()) {
 		leave_behind();
 	}
 	if (left_ms <= 0) {
 		left_ms = END_SECONDS * 1000;
-		*limit_ms = milliseconds_now() + left_ms;
+		limit_ms = milliseconds_now() + left_ms;
+	}
+	return left_ms;
+}
+
+/* The next signal; after the first of those that end, until the limit. */
+static int next_signal(siginfo_t *info)
+{
+	struct timespec left = {0};
+	int64_t left_ms = milliseconds_to_wait();
+	int number;
+
+	if (left_ms == 0) {
+		return sigwaitinfo(&watched_set, info);
+	}
+	if (echo_ms != 0) {
+		int64_t echo_left_ms = echo_ms - milliseconds_now();
+
+		left_ms = echo_left_ms > 0 ? echo_left_ms : 0;
 	}
 	left.tv_sec = left_ms / 1000;
 	left.tv_nsec = left_ms % 1000 * 1000000;
-	return sigtimedwait(&watched_set, info, &left);
+	number = sigtimedwait(&watched_set, info, &left);
+	/* Only once none is left over, however late this thread was. */
+	if (number < 0 && echo_ms != 0 && milliseconds_now() >= echo_ms) {
+		echo_ms = 0;
+	}
+	return number;
+}
+
+static void take_ending_signal(int number)
+{
+	if (!signals_interrupted()) {
+		limit_ms = milliseconds_now() + END_SECONDS * 1000;
+		echo_ms = milliseconds_now() + ECHO_MS;
+		take_first_signal();
+	} else if (echo_ms == 0) {
+		take_second_signal(number);
+	}
 }
 
 static void *take_signals(void *arg)
 {
 	siginfo_t info;
-	int64_t limit_ms = signals_interrupted() ? milliseconds_now() + END_SECONDS * 1000 : 0;
 
 	(void)arg;
+	if (signals_interrupted()) {
+		limit_ms = milliseconds_now() + END_SECONDS * 1000;
+	}
 	/* A full pipe must not keep it from the next signal. */
 	report_drop_late_lines();
 	for (;;) {
-		if (next_signal(&info, &limit_ms) < 0) {
+		if (next_signal(&info) < 0) {
 			progress_show();
 			continue;
 		}
@@ -181,11 +246,8 @@ static void *take_signals(void *arg)
 			progress_report();
 		} else if (info.si_signo == SIGHUP && on_reload != NULL) {
 			on_reload();
-		} else if (signals_interrupted()) {
-			take_second_signal(info.si_signo);
 		} else {
-			limit_ms = milliseconds_now() + END_SECONDS * 1000;
-			take_first_signal();
+			take_ending_signal(info.si_signo);
 		}
 	}
 }
@@ -279,7 +341,10 @@ void signals_release(void)
 		pthread_kill(thread, SIGUSR1);
 		pthread_join(thread, NULL);
 		__atomic_store_n(&is_releasing, 0, __ATOMIC_RELAXED);
-		pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
+		/* An echo of the signal would take the place of the status. */
+		if (!signals_interrupted()) {
+			pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
+		}
 	}
 	if (came_fd >= 0) {
 		close(came_fd);
@@ -289,12 +354,26 @@ void signals_release(void)
 	is_watching = false;
 }
 
-void signals_begin_file(const char *name, const char *draft)
+void signals_begin_file(const char *name)
 {
 	pthread_mutex_lock(&lock);
 	file_name = name;
-	file_draft = draft;
+	file_draft = NULL;
 	pthread_mutex_unlock(&lock);
+}
+
+int signals_begin_draft(const char *name, const char *draft, int (*make)(void *arg), void *arg)
+{
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = make(arg);
+	if (rc >= 0) {
+		file_name = name;
+		file_draft = draft;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
 }
 
 void signals_end_file(void)

@@ -3,10 +3,11 @@
  * SIGINT, SIGTERM and SIGHUP end a command early: the first one cancels its
  * work; reads that have not ended 4 s later (a device that hangs, a pipe
  * without a writer) are abandoned and the process ends with status 3. A second
- * one ends the process at once. SIGUSR1 prints a line of progress where a
- * command counts it (progress.h), and never ends a process. A file that is
- * written meanwhile may take longer (signals_begin_file()). A signal that was
- * ignored when the program started (nohup, a shell's background job) stays
+ * one, half a second later or more, ends the process at once; those before are
+ * part of the first, as timeout(1) sends two. SIGUSR1 prints a line of progress
+ * where a command counts it (progress.h), and never ends a process. A file that
+ * is written meanwhile may take longer (signals_begin_file()). A signal that
+ * was ignored when the program started (nohup, a shell's background job) stays
  * ignored.
  *
  * All calls but signals_interrupted() are for the main thread.
@@ -36,17 +37,27 @@ void signals_watch(struct pinion_scan *scan);
  */
 void signals_hold(void);
 
-/* Signals do again what they did before the first of the calls above. */
+/*
+ * Signals do again what they did before the first of the calls above. Once one
+ * has come they do nothing more: the process is about to end.
+ */
 void signals_release(void);
 
 /*
  * From now on a file is written that `name` stands for in messages: until
- * signals_end_file() and 4 s beyond, the first signal ends nothing by itself. A
- * second one removes `draft`, if that is not NULL, with a line, before it ends
- * the process. Both strings stay until signals_end_file().
+ * signals_end_file() and 4 s beyond, the first signal ends nothing by itself,
+ * and a second one says that the file is not written. The string stays until
+ * signals_end_file().
  */
-void signals_begin_file(const char *name, const char *draft);
+void signals_begin_file(const char *name);
 void signals_end_file(void);
+
+/*
+ * The same of a draft, which make() creates and may name: a second signal
+ * removes it, and comes before it is there or after make() has returned.
+ * Returns what make() does; negative: there is no draft.
+ */
+int signals_begin_draft(const char *name, const char *draft, int (*make)(void *arg), void *arg);
 
 /* True once a signal has come. */
 bool signals_interrupted(void);

@@ -158,7 +158,7 @@ static int write_special(const char *path, struct pinion_trace *trace)
 	if (fd < 0) {
 		return fd;
 	}
-	signals_begin_file(path, NULL);
+	signals_begin_file(path);
 	rc = pinion_trace_write(trace, fd);
 	signals_end_file();
 	if (close(fd) != 0 && rc == 0) {
@@ -167,16 +167,22 @@ static int write_special(const char *path, struct pinion_trace *trace)
 	return rc;
 }
 
-/* A new file in the folder of `path`, whose own name may be as long as any. */
-static int open_draft(const char *path, char *draft)
+struct draft {
+	const char *target;
+	char *name; /* the folder of `target`, and room for DRAFT_BYTES */
+};
+
+/* A new file; the target's own name may be as long as any. */
+static int open_draft(void *arg)
 {
-	size_t length = folder_length(path);
+	const struct draft *draft = arg;
+	size_t length = folder_length(draft->target);
 	int fd = -1;
 
-	memcpy(draft, path, length);
+	memcpy(draft->name, draft->target, length);
 	for (int i = 0; i < DRAFTS_MAX && fd < 0; i++) {
-		snprintf(draft + length, DRAFT_BYTES, "trace.%d.%d.part", (int)getpid(), i);
-		fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		snprintf(draft->name + length, DRAFT_BYTES, "trace.%d.%d.part", (int)getpid(), i);
+		fd = open(draft->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (fd < 0 && errno != EEXIST) {
 			break;
 		}
@@ -184,26 +190,24 @@ static int open_draft(const char *path, char *draft)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_draft(
-	const char *path, const char *target, struct pinion_trace *trace, char *draft)
+static int write_draft(const char *path, struct draft *draft, struct pinion_trace *trace)
 {
-	int fd = open_draft(target, draft);
+	int fd = signals_begin_draft(path, draft->name, open_draft, draft);
 	int rc;
 
 	if (fd < 0) {
 		return fd;
 	}
-	signals_begin_file(path, draft);
 	rc = pinion_trace_write(trace, fd);
 	/* Some file systems report a full disk only on close. */
 	if (close(fd) != 0 && rc == 0) {
 		rc = -errno;
 	}
-	if (rc == 0 && rename(draft, target) != 0) {
+	if (rc == 0 && rename(draft->name, draft->target) != 0) {
 		rc = -errno;
 	}
 	if (rc != 0) {
-		(void)unlink(draft);
+		(void)unlink(draft->name);
 	}
 	signals_end_file();
 	return rc;
@@ -212,10 +216,11 @@ static int write_draft(
 static int write_file(const char *path, struct pinion_trace *trace)
 {
 	char *target = follow(path);
-	char *draft = target == NULL ? NULL : malloc(strlen(target) + DRAFT_BYTES);
-	int rc = draft == NULL ? -ENOMEM : write_draft(path, target, trace, draft);
+	char *name = target == NULL ? NULL : malloc(strlen(target) + DRAFT_BYTES);
+	struct draft draft = {.target = target, .name = name};
+	int rc = name == NULL ? -ENOMEM : write_draft(path, &draft, trace);
 
-	free(draft);
+	free(name);
 	free(target);
 	return rc;
 }

@@ -195,8 +195,8 @@ wait_until_idle() {
 }
 
 # stop_while_fed PATH ARGUMENT…: names a path to a command that waits for more
-# of them, then sends it SIGTERM, since what a shell runs in the background
-# ignores SIGINT.
+# of them, then sends it two signals at once, as timeout(1) does; none is SIGINT,
+# since what a shell runs in the background ignores that.
 stop_while_fed() {
 	local path=$1 pid
 	shift
@@ -212,7 +212,10 @@ stop_while_fed() {
 		sleep 0.01
 	done
 	wait_until_idle $pid
+	halt $pid
 	kill -TERM $pid
+	kill -HUP $pid
+	kill -CONT $pid
 	status=0
 	wait $pid || status=$?
 	exec 7>&-

@@ -114,7 +114,7 @@ static bool write_out(const struct job *job, struct pinion_trace *trace)
 	if (job->path != NULL) {
 		return tracing_write(job->path, trace);
 	}
-	signals_begin_file("standard output", NULL);
+	signals_begin_file("standard output");
 	rc = pinion_trace_write(trace, STDOUT_FILENO);
 	signals_end_file();
 	if (rc != 0) {

@@ -1,113 +1,156 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a signal that comes while a command writes a file does not end it; a
- * second one does, removes the part that is there, and says so. A file that is
- * done stays. EX-37.
- * Method: children that write, and say by pipes how far they are.
+ * Goal: a signal that comes while a command writes a file does not end it, nor
+ * do those that come with it, as timeout(1) sends two; a later one does,
+ * removes the part that is there, also while it is being made, and says so. A
+ * file that is done stays. EX-37.
+ * Method: children that write, and say by a pipe how far they are. Two signals
+ * come at once where both wait when the thread that takes them begins.
  */
 #include "tests/support/child.h"
 #include "tests/support/scratch.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 
-enum part { FIRST, SECOND, DONE };
+#include <time.h>
 
-static int came[2]; /* a byte when the child has gone so far */
+enum part { FIRST, SECOND, MAKING, DONE, PARTS };
 
-static void say_so(void)
+/* Longer than those that come with the first signal are ignored. */
+enum { LATER_MS = 600 };
+
+static const struct timespec a_while = {.tv_nsec = 10000000};
+
+static struct writer {
+	int came[2]; /* a byte when the child has gone so far */
+	int error[2];
+	pid_t child;
+} writers[PARTS];
+
+static const char *const drafts[PARTS] = {"first", "second", "making", "done"};
+
+static uint64_t milliseconds_now(void)
 {
-	expect_ready("pipe", write(came[1], "x", 1) == 1);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void await(void)
+/* In the child. */
+static void say_so(enum part part)
 {
-	char byte;
+	expect_ready("pipe", write(writers[part].came[1], "x", 1) == 1);
+}
 
-	expect_ready("pipe", read(came[0], &byte, 1) == 1);
+static int make_draft(void *arg)
+{
+	enum part part = *(const enum part *)arg;
+	uint64_t end_ms = milliseconds_now() + LATER_MS;
+
+	scratch_file(drafts[part], "half");
+	if (part == MAKING) {
+		say_so(part);
+		/* A second signal comes before this returns. */
+		while (milliseconds_now() < end_ms) {
+			nanosleep(&a_while, NULL);
+		}
+	}
+	return 0;
 }
 
 /* Writes for ever, or until the second signal. */
-static int write_file(void *arg)
+static int write_file(enum part part)
 {
-	enum part part = *(const enum part *)arg;
+	sigset_t both;
 
 	report_name_command("test");
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	sigemptyset(&both);
+	sigaddset(&both, SIGHUP);
+	sigaddset(&both, SIGTERM);
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	kill(getpid(), SIGHUP);
+	kill(getpid(), SIGTERM);
 	signals_hold();
-	signals_begin_file("file", part == DONE ? "gone" : "draft");
-	scratch_file("draft", "half");
-	say_so();
 	while (!signals_interrupted()) {
 		sched_yield();
 	}
+	expect_number("made", 0, signals_begin_draft("file", drafts[part], make_draft, &part));
 	if (part == FIRST) {
 		signals_end_file();
 		signals_release();
 		return expect_status();
 	}
-	say_so();
+	say_so(part);
 	for (;;) {
 		pause();
 	}
 }
 
-static pid_t start(enum part *part, int *error_fd)
+static void start(enum part part)
 {
-	int ends[2];
-	pid_t child;
+	struct writer *writer = &writers[part];
 
-	expect_ready("pipes", pipe(came) == 0 && pipe(ends) == 0);
-	child = fork();
-	expect_ready("fork", child >= 0);
-	if (child == 0) {
-		dup2(ends[1], STDERR_FILENO);
+	expect_ready("pipes", pipe(writer->came) == 0 && pipe(writer->error) == 0);
+	writer->child = fork();
+	expect_ready("fork", writer->child >= 0);
+	if (writer->child == 0) {
+		dup2(writer->error[1], STDERR_FILENO);
 		_exit(write_file(part));
 	}
-	close(ends[1]);
-	*error_fd = ends[0];
-	await();
-	expect_ready("kill", kill(child, SIGTERM) == 0);
-	return child;
+	close(writer->came[1]);
+	close(writer->error[1]);
 }
 
-/* What it has said; its code. */
-static int finish(pid_t child, int error_fd, char text[256])
+/* False: it has ended before. */
+static bool await(enum part part)
 {
-	int status;
-	ssize_t length;
+	char byte;
 
-	expect_ready("waitpid", waitpid(child, &status, 0) == child);
-	length = read(error_fd, text, 255);
-	text[length > 0 ? length : 0] = '\0';
-	close(error_fd);
-	close(came[0]);
-	close(came[1]);
-	return child_code(status);
+	return read(writers[part].came[0], &byte, 1) == 1;
 }
 
-static void check(enum part part, int code, bool is_left, const char *line)
+/* Sends signals until it ends by one; those at first are part of the first. */
+static void check(enum part part, int code, const char *line)
 {
+	const struct writer *writer = &writers[part];
 	char text[256];
-	int error_fd;
-	pid_t child = start(&part, &error_fd);
+	ssize_t length;
+	int status;
 
-	if (part != FIRST) {
-		await();
-		expect_ready("kill", kill(child, SIGTERM) == 0);
+	while (waitpid(writer->child, &status, part == FIRST ? 0 : WNOHANG) == 0) {
+		kill(writer->child, SIGTERM);
+		nanosleep(&a_while, NULL);
 	}
-	expect_number("ends", code, finish(child, error_fd, text));
+	length = read(writer->error[0], text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	close(writer->error[0]);
+	close(writer->came[0]);
+	expect_number("ends", code, child_code(status));
 	expect_text("says", line, text);
-	expect_true("the draft", (access("draft", F_OK) == 0) == is_left);
-	(void)unlink("draft");
 }
 
 int main(void)
 {
+	static const char line[] = "pinion test: stopped by a signal: file is not written\n";
+
 	scratch_enter("files_survive_signals");
-	check(FIRST, 0, true, "");
-	check(SECOND, 128 + SIGTERM, false,
-		"pinion test: stopped by a signal: file is not written\n");
+	for (enum part part = FIRST; part < PARTS; part++) {
+		start(part);
+	}
+	expect_true("it writes", await(SECOND) && await(MAKING) && await(DONE));
+	(void)rename(drafts[DONE], "file");
+	check(FIRST, 0, "");
+	check(MAKING, 128 + SIGTERM, line);
+	check(SECOND, 128 + SIGTERM, line);
 	/* It has its name already. */
-	check(DONE, 128 + SIGTERM, true, "");
+	check(DONE, 128 + SIGTERM, "");
+	expect_true("no draft is left",
+		access(drafts[MAKING], F_OK) != 0 && access(drafts[SECOND], F_OK) != 0);
+	expect_true("what is done stays", access(drafts[FIRST], F_OK) == 0);
+	expect_true("and has its name", access("file", F_OK) == 0);
 	scratch_leave();
 	return expect_status();
 }
