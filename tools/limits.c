@@ -342,16 +342,20 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+uint64_t limits_bytes(const struct limits *limits, const struct pinion_tuning *tuning)
+{
+	return limits->bytes_per_second != 0 ? limits->bytes_per_second : tuning->bytes_per_second;
+}
+
 void limits_rates(const struct limits *limits, const struct pinion_tuning *tuning, uint64_t pace,
 	struct pinion_limits *out_rates)
 {
-	uint64_t bytes = limits->bytes_per_second;
 	uint64_t requests = limits->requests_per_second;
 
 	pinion_limits_init(out_rates);
 	out_rates->depth_count = tuning->depth_count;
 	out_rates->depth_bytes = tuning->depth_bytes;
-	out_rates->bytes_per_second = lower(bytes != 0 ? bytes : tuning->bytes_per_second, pace);
+	out_rates->bytes_per_second = lower(limits_bytes(limits, tuning), pace);
 	out_rates->requests_per_second = lower(
 		requests != 0 ? requests : tuning->requests_per_second, pace / READ_BYTES_MIN);
 	out_rates->slow_ns = limits->latency_ns;

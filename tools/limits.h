@@ -67,6 +67,9 @@ bool limits_set(struct limits *limits, const char *name, const char *value);
  */
 bool limits_load(struct limits *limits, const char *path);
 
+/* The rate of --bwlimit, or else of the environment; 0: there is none. */
+uint64_t limits_bytes(const struct limits *limits, const struct pinion_tuning *tuning);
+
 /*
  * What a runtime is to keep: these limits, or what the environment has set
  * where there is none, and a pace in bytes a second, of which 0 is none. A read

@@ -49,6 +49,14 @@ static uint64_t within(const struct pace *pace, uint64_t rate)
 	return rate > pace->options.max ? pace->options.max : rate;
 }
 
+void pace_limit(struct pace *pace, uint64_t min, uint64_t max)
+{
+	pace->options.min = min;
+	pace->options.max = max;
+	pace->rate = within(pace, pace->rate);
+	pace->held = within(pace, pace->held);
+}
+
 static void enter(struct pace *pace, enum pace_phase phase)
 {
 	pace->phase = phase;

@@ -75,6 +75,9 @@ struct pace_report {
 
 void pace_init(struct pace *pace, const struct pace_options *options);
 
+/* From now on each rate is between these. */
+void pace_limit(struct pace *pace, uint64_t min, uint64_t max);
+
 /* Returns the rate until the next report. */
 uint64_t pace_step(struct pace *pace, const struct pace_report *report);
 

@@ -269,6 +269,15 @@ static void forget(void)
 	memset(pressures, 0, sizeof(pressures));
 }
 
+/* A rate above another limit would climb without any effect. */
+static void limit_pace(void)
+{
+	uint64_t bytes = limits_bytes(&limits, &options->tuning);
+
+	bytes = bytes != 0 && bytes < RATE_MAX ? bytes : RATE_MAX;
+	pace_limit(&pace, bytes < RATE_MIN ? bytes : RATE_MIN, bytes);
+}
+
 /* The limits are others, or the runtime is. */
 static void apply(void)
 {
@@ -280,6 +289,9 @@ static void apply(void)
 			.min = RATE_MIN, .start = RATE_START, .max = RATE_MAX};
 
 		pace_init(&pace, &range);
+	}
+	if (is_paced) {
+		limit_pace();
 	}
 	if (runtime != NULL) {
 		forget();

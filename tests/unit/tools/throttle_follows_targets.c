@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a target that a limits file brings while a command works is followed
- * from then on; a file that is loaded again leaves the pace where it is; reads
- * that were slow before a fall are forgotten, so they cause no second one.
+ * from then on; a file that is loaded again leaves the pace where it is; the
+ * pace is never above another limit; reads that were slow before a fall are
+ * forgotten, so they cause no second one.
  * Method: the throttle's own thread, whose ticks the test hands out one by one:
  * the linker leads its waits, its clock and its calls of the library to the
  * functions below. Rates are worked out by hand from tools/pace.h.
@@ -169,17 +170,35 @@ static void check_pace_stays(void)
 	expect_tick("a step up", 25628910);
 }
 
+static void check_pace_is_limited(void)
+{
+	write_limits("latency-target=2ms\nbwlimit=20000000\n");
+	reload();
+	expect_number("the limit", 20000000, (long long)rate);
+	expect_tick("still", 20000000);
+	write_limits("latency-target=2ms\nbwlimit=1000000\n");
+	reload();
+	expect_number("below the least of a pace", 1000000, (long long)rate);
+	write_limits("latency-target=2ms\n");
+	reload();
+	expect_number("from there, its least", 4000000, (long long)rate);
+	for (long long wanted = 4000000; wanted < 20000000;) {
+		wanted += wanted / 8 + 1;
+		expect_tick("a step up", (uint64_t)wanted);
+	}
+}
+
 static void check_fall_forgets(void)
 {
 	device.timed += 100;
 	device.slow += 50;
-	expect_tick("half", 12814455);
+	expect_tick("half", 10403170);
 	/* Reports that are ignored; then no read was slow, nor any timed. */
-	expect_tick("ignored", 12814455);
-	expect_tick("ignored", 12814455);
-	expect_tick("ignored", 12814455);
-	expect_tick("a sixteenth up", 13615359);
-	expect_tick("a sixteenth up", 14466319);
+	expect_tick("ignored", 10403170);
+	expect_tick("ignored", 10403170);
+	expect_tick("ignored", 10403170);
+	expect_tick("a sixteenth up", 11053369);
+	expect_tick("a sixteenth up", 11744205);
 }
 
 int main(void)
@@ -196,6 +215,7 @@ int main(void)
 	throttle_begin(runtime);
 	check_target_comes();
 	check_pace_stays();
+	check_pace_is_limited();
 	check_fall_forgets();
 	pthread_mutex_lock(&ticks.lock);
 	ticks.is_over = true;
