@@ -76,6 +76,15 @@ size_t pin_arena_setup_arena_bytes(const struct pinion_config *config)
 		(size_t)bytes_for_pools(config);
 }
 
+/* Bytes that have to be free for arenas of so many bytes, in whole MiB. */
+static uint64_t least_free(uint64_t workers, uint64_t arena_bytes)
+{
+	uint64_t usable = workers * pin_round_up(arena_bytes, PIN_HUGE_PAGE_BYTES);
+	uint64_t share = PIN_MEMLIMIT_RESERVE_SHARE - 1;
+
+	return pin_round_up(usable + (usable + share - 1) / share, 1 << 20);
+}
+
 /*
  * Gives up large buffers of each worker until the arenas fit. It keeps the
  * small buffers and the memory for pools: programs depend on these, and large
@@ -107,7 +116,8 @@ int pin_arena_setup_shrink(
 			"smaller buffers",
 			limit->path, (unsigned long long)(limit->limit_bytes >> 20),
 			(unsigned long long)(limit->free_bytes >> 20), (unsigned long long)workers,
-			(unsigned long long)((workers * wanted_each) >> 20));
+			(unsigned long long)(least_free(workers, fixed + config->buffer_bytes) >>
+				20));
 		return -ENOMEM;
 	}
 	pin_log(log, PINION_LOG_WARN,

@@ -2,7 +2,8 @@
 /*
  * Goal: the memory cgroup that leaves the least is found, in both versions, and
  * page cache does not count as used; arenas shrink to the rest, by large
- * buffers alone, or the creation fails; either is reported in one line. G6.
+ * buffers alone, or the creation fails; either is reported in one line, whose
+ * number is what has to be free at least. G6.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
  * of configurations and limits.
  */
@@ -51,6 +52,22 @@ static const struct fit {
 	{4096, 1, 0, 1 << 20, 1},
 };
 
+/* With so much free the creation does not fail, and with 1 MiB less it does. */
+static void check_needed(const struct pinion_config *config, struct pin_memlimit limit)
+{
+	struct pin_log silent = {.fn = NULL};
+	const char *at = strstr(runtimes_log, " need ");
+	uint64_t needed_mib = at == NULL ? 0 : strtoull(at + strlen(" need "), NULL, 10);
+
+	for (uint64_t less = 0; less < 2; less++) {
+		struct pinion_config copy = *config;
+
+		limit.free_bytes = (needed_mib - less) * MIB;
+		expect_number("of what the line says", less == 0 ? 0 : -ENOMEM,
+			pin_arena_setup_shrink(&copy, &limit, &silent));
+	}
+}
+
 static void check_fit(const struct fit *fit)
 {
 	struct pin_memlimit limit = {
@@ -81,6 +98,9 @@ static void check_fit(const struct fit *fit)
 	expect_true("the line names the limit", strstr(runtimes_log, limit.path) != NULL);
 	expect_true("and what lifts it", strstr(runtimes_log, "MemoryMax=") != NULL);
 	expect_true("and is one", strchr(runtimes_log, '\n') == strrchr(runtimes_log, '\n'));
+	if (rc == -ENOMEM) {
+		check_needed(&config, limit);
+	}
 	if (rc == 0) {
 		size_t bytes = (pin_arena_setup_arena_bytes(&config) + (2 * MIB - 1)) / (2 * MIB) *
 			(2 * MIB);
