@@ -242,6 +242,11 @@ static void tell_unshown(const struct pin_log *log, const char *path, const char
 			"metrics_file %s is not there: something else than a metrics page has that "
 			"name, and is left as it is",
 			path);
+	} else if (path != NULL && error == -EBUSY) {
+		pin_log(log, PINION_LOG_WARN,
+			"metrics_file %s is not there: that name, and with .1 to .%u after it, "
+			"have pages of runtimes that live; choose another name",
+			path, PIN_SHARED_PAGE_NAMES - 1u);
 	} else if (path != NULL) {
 		pin_log(log, PINION_LOG_WARN,
 			"metrics_file %s is not there: %s: %s; choose a folder that this user may "
@@ -267,6 +272,12 @@ static struct pin_atomic_u64 *map_shared(
 	_Static_assert(sizeof(mark) == sizeof(magic), "a page begins with it");
 	memcpy(mark, &magic, sizeof(mark));
 	if (!setup->is_shared) {
+		if (setup->path != NULL) {
+			pin_log(setup->log, PINION_LOG_WARN,
+				"metrics_file %s is not there: metrics_page is 0, which asks for "
+				"none (PINION_METRICS_PAGE)",
+				setup->path);
+		}
 		return NULL;
 	}
 	rc = pin_shared_page_create(

@@ -4,7 +4,8 @@
  * by its file: a page that is none hides no other, a reader does not add to
  * those of its process, and a child has none of its own. A file outlives its
  * process, and says if the runtime has ended; two runtimes with one name get a
- * file each, and a user's file is not replaced.
+ * file each, and a user's file is not replaced. Where there is none, a line
+ * says why.
  * Method: runtimes of this process and of children.
  */
 #include "runtime/api/internal.h"
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -302,6 +304,51 @@ static void check_shared_name(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* Every name has the page of a runtime that lives, as far as locks say. */
+static void check_no_name_left(void)
+{
+	static const char line[] = "none is not there: that name, and with .1 to .15 after it, "
+				   "have pages of runtimes that live; choose another name";
+	int locked[PIN_SHARED_PAGE_NAMES];
+	char path[512];
+	char folder[400];
+	size_t length;
+
+	expect_ready("folder", getcwd(folder, sizeof(folder)) != NULL);
+	snprintf(path, sizeof(path), "%s/none", folder);
+	length = strlen(path);
+	for (int i = 0; i < PIN_SHARED_PAGE_NAMES; i++) {
+		snprintf(path + length, sizeof(path) - length, ".%d", i);
+		path[i == 0 ? length : strlen(path)] = '\0';
+		locked[i] = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+		expect_ready("page",
+			write(locked[i], "pinionMP", 8) == 8 &&
+				flock(locked[i], LOCK_EX | LOCK_NB) == 0);
+	}
+	path[length] = '\0';
+	start_with_file(path);
+	expect_true(runtimes_log, strstr(runtimes_log, line) != NULL);
+	expect_pages(0);
+	pinion_runtime_destroy(runtime);
+	for (int i = 0; i < PIN_SHARED_PAGE_NAMES; i++) {
+		close(locked[i]);
+	}
+}
+
+/* A file is asked for, and no page. */
+static void check_file_of_no_page(void)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.metrics_file = "/nowhere/page";
+	runtimes_tuning.metrics_page = 0;
+	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	expect_true(runtimes_log,
+		strstr(runtimes_log, "/nowhere/page is not there: metrics_page is 0") != NULL);
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	scratch_enter("metrics_pages_are_found");
@@ -311,6 +358,8 @@ int main(void)
 	check_file();
 	check_taken_names();
 	check_shared_name();
+	check_no_name_left();
+	check_file_of_no_page();
 	scratch_leave();
 	return expect_status();
 }
