@@ -273,7 +273,7 @@ const char *report_reason(int error)
 		{EILSEQ, "no text, there is a NUL byte: as an ignore file it hides nothing"},
 		{EINVAL, "the file system refused the request (invalid argument)"},
 		{EIO, "input/output error: the device gave no data (dmesg may say why)"},
-		{EISDIR, "is a directory (use -r)"},
+		{EISDIR, "is a directory"},
 		{ELOOP, "symbolic link loop"},
 		{EMFILE, "too many open files (raise the limit: ulimit -n)"},
 		{ENAMETOOLONG, "name too long"},

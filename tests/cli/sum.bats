@@ -621,6 +621,15 @@ counts() {
 	expect 2
 	grep -qxF 'pinion sum: dir: is a directory (use -r)' err
 	[ "$(wc -l <out)" = 1 ]
+	# -c takes no -r.
+	sed 's/(a)/(dir)/; s/  a$/  dir/' out >list
+	sum -a "$(any)" -c list
+	expect 2
+	grep -qxF 'pinion sum: dir: is a directory' err
+	grep -qx 'dir: FAILED open or read' out
+	sum -a "$(any)" -c dir
+	expect 2
+	[ "$(cat err)" = 'pinion sum: dir: is a directory, not a list' ]
 }
 
 @test "unreadable files and directories" {

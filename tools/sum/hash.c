@@ -168,6 +168,20 @@ static int file_close(void *arg, struct pinion_scan_file *file, int error)
 	return sum->algorithm->final(&sum->state, sum->digest);
 }
 
+static void report_failure(const struct sum_job *job, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error)
+{
+	const struct sum_file *sum = file->user;
+
+	if (sum != NULL && sum->is_late) {
+		report_hole_timeout(file, sum->late_offset);
+	} else if (error == -EISDIR && !job->options->is_check) {
+		report_path(file->path, "is a directory (use -r)");
+	} else if (sum == NULL || !sum->has_gap) {
+		report_outcome(file, outcome, error);
+	}
+}
+
 static void file_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -189,11 +203,7 @@ static void file_report(
 		job->options->ignores_missing) {
 		/* Its line in the list counts for nothing. */
 	} else if (scanning_is_trouble(outcome, error)) {
-		if (sum != NULL && sum->is_late) {
-			report_hole_timeout(file, sum->late_offset);
-		} else if (sum == NULL || !sum->has_gap) {
-			report_outcome(file, outcome, error);
-		}
+		report_failure(job, file, outcome, error);
 		sum_trouble(job);
 		job->mode->line(job, &text, file->path, file->sequence, NULL);
 	}
