@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pinion/pinion.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,8 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 };
 
+/* ---- values of single options ---- */
+
 static bool parse_algorithm(struct sum_options *options, const char *name)
 {
 	static const char *names[DIGEST_COUNT + 1];
@@ -147,88 +150,100 @@ static bool parse_audit(struct sum_options *options, const char *value)
 	return true;
 }
 
+static bool parse_gitignore(struct sum_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.skip_ignored = 1;
+	return true;
+}
+
+static bool parse_follow(struct sum_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.follow_links = 1;
+	return true;
+}
+
+static bool parse_no_follow(struct sum_options *options, const char *value)
+{
+	(void)value;
+	options->scanning.scan.follow_links = 0;
+	return true;
+}
+
+/* ---- all options ---- */
+
+/* What an option with this row does: calls one of these, or sets a flag. */
+struct taker {
+	bool (*own)(struct sum_options *options, const char *value);
+	bool (*scanning)(struct scanning_options *options, const char *value);
+	/* With several options, distinguished by their names. */
+	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
+	size_t flag_at; /* in struct sum_options */
+};
+
+#define FLAG(member) \
+	{ \
+		.flag_at = offsetof(struct sum_options, member) \
+	}
+
+static const struct taker takers[OPTION_COUNT] = {
+	[OPTION_ALGORITHM] = {.own = parse_algorithm},
+	[OPTION_RECURSIVE] = FLAG(recurse),
+	[OPTION_NULL] = FLAG(scanning.list_is_nul),
+	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
+	[OPTION_CHECK] = FLAG(is_check),
+	[OPTION_TAG] = FLAG(is_tagged),
+	[OPTION_QUIET] = FLAG(is_quiet),
+	[OPTION_STATUS] = FLAG(is_status),
+	[OPTION_IGNORE_MISSING] = FLAG(ignores_missing),
+	[OPTION_STRICT] = FLAG(is_strict),
+	[OPTION_WARN] = FLAG(names_bad_lines),
+	[OPTION_AUDIT] = {.own = parse_audit},
+	[OPTION_GITIGNORE] = {.own = parse_gitignore},
+	[OPTION_FOLLOW] = {.own = parse_follow},
+	[OPTION_NO_FOLLOW] = {.own = parse_no_follow},
+	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
+	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
+	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
+	[OPTION_INCLUDE] = {.shared = scanning_parse_choosing},
+	[OPTION_MIN_SIZE] = {.shared = scanning_parse_choosing},
+	[OPTION_MAX_SIZE] = {.shared = scanning_parse_choosing},
+	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
+	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
+	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_SORT] = {.scanning = scanning_parse_sort},
+	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
+	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
+	[OPTION_IO] = {.scanning = scanning_parse_io},
+	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
+	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
+	[OPTION_BWLIMIT] = {.shared = scanning_parse_limit},
+	[OPTION_IOPS_LIMIT] = {.shared = scanning_parse_limit},
+	[OPTION_IOPRIO] = {.shared = scanning_parse_limit},
+	[OPTION_NICE] = {.shared = scanning_parse_limit},
+	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
+	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
+	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
+	[OPTION_STATS] = FLAG(scanning.has_stats),
+	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
+};
+
 static bool parse_option(struct sum_options *options, enum sum_option option, const char *value)
 {
-	switch (option) {
-	case OPTION_ALGORITHM:
-		return parse_algorithm(options, value);
-	case OPTION_RECURSIVE:
-		options->recurse = true;
-		return true;
-	case OPTION_NULL:
-		options->scanning.list_is_nul = true;
-		return true;
-	case OPTION_FILES_FROM:
-		return scanning_parse_list(&options->scanning, value);
-	case OPTION_CHECK:
-		options->is_check = true;
-		return true;
-	case OPTION_TAG:
-		options->is_tagged = true;
-		return true;
-	case OPTION_QUIET:
-		options->is_quiet = true;
-		return true;
-	case OPTION_STATUS:
-		options->is_status = true;
-		return true;
-	case OPTION_IGNORE_MISSING:
-		options->ignores_missing = true;
-		return true;
-	case OPTION_STRICT:
-		options->is_strict = true;
-		return true;
-	case OPTION_WARN:
-		options->names_bad_lines = true;
-		return true;
-	case OPTION_AUDIT:
-		return parse_audit(options, value);
-	case OPTION_GITIGNORE:
-		options->scanning.scan.skip_ignored = 1;
-		return true;
-	case OPTION_FOLLOW:
-	case OPTION_NO_FOLLOW:
-		options->scanning.scan.follow_links = option == OPTION_FOLLOW ? 1 : 0;
-		return true;
-	case OPTION_ONE_FILE_SYSTEM:
-	case OPTION_NO_HIDDEN:
-	case OPTION_EXCLUDE:
-	case OPTION_INCLUDE:
-	case OPTION_MIN_SIZE:
-	case OPTION_MAX_SIZE:
-	case OPTION_NEWER:
-	case OPTION_OLDER:
-	case OPTION_HARD_LINKS:
-		return scanning_parse_choosing(&options->scanning, sum_specs[option].name, value);
-	case OPTION_SORT:
-		return scanning_parse_sort(&options->scanning, value);
-	case OPTION_WORKERS:
-		return scanning_parse_workers(&options->scanning, value);
-	case OPTION_DIRECT:
-		return scanning_parse_direct(&options->scanning, value);
-	case OPTION_IO:
-		return scanning_parse_io(&options->scanning, value);
-	case OPTION_WINDOW:
-		return scanning_parse_window(&options->scanning, value);
-	case OPTION_FILE_TIMEOUT:
-		return scanning_parse_file_timeout(&options->scanning, value);
-	case OPTION_BWLIMIT:
-	case OPTION_IOPS_LIMIT:
-	case OPTION_IOPRIO:
-	case OPTION_NICE:
-	case OPTION_PSI_TARGET:
-	case OPTION_LATENCY_TARGET:
-	case OPTION_LIMITS_FILE:
-		return scanning_parse_limit(&options->scanning, sum_specs[option].name, value);
-	case OPTION_TRACE:
-		return scanning_parse_trace(&options->scanning, value);
-	case OPTION_STATS:
-		options->scanning.has_stats = true;
-		return true;
-	case OPTION_COUNT:
-		break;
+	const struct taker *taker = &takers[option];
+
+	if (taker->own != NULL) {
+		return taker->own(options, value);
 	}
-	return false;
+	if (taker->scanning != NULL) {
+		return taker->scanning(&options->scanning, value);
+	}
+	if (taker->shared != NULL) {
+		return taker->shared(&options->scanning, sum_specs[option].name, value);
+	}
+	*(bool *)((char *)options + taker->flag_at) = true;
+	return true;
 }
 
 /* Combinations that cannot mean anything are refused, as sha256sum does. */
