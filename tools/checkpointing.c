@@ -53,6 +53,7 @@ struct checkpointing {
 	size_t capacity;
 	size_t count;
 	uint64_t found_count; /* [W:any R:any] */
+	struct stat status;   /* of the log's file, 0: not known */
 };
 
 /* ---- options ---- */
@@ -310,6 +311,7 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 	}
 	output_text_free(&roots);
 	if (rc == 0) {
+		(void)stat(options->file, &own->status);
 		*out_checkpointing = own;
 		return true;
 	}
@@ -322,6 +324,12 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 		free(own);
 	}
 	return false;
+}
+
+bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode)
+{
+	return checkpointing != NULL && checkpointing->status.st_ino != 0 &&
+		checkpointing->status.st_dev == device && checkpointing->status.st_ino == inode;
 }
 
 bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete)

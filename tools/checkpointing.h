@@ -105,6 +105,9 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
 	bool is_whole);
 
+/* Whether that file is the log; NULL: there is none. */
+bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode);
+
 /* Closes it; NULL is accepted. False: reported. */
 bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete);
 

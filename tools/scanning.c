@@ -5,6 +5,7 @@
 #include "tools/scanning.h"
 
 #include "tools/options.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/tracing.h"
@@ -168,6 +169,31 @@ bool scanning_parse_trace(struct scanning_options *options, const char *value)
 		options->tuning.trace_events = TRACING_EVENTS_STANDARD;
 	}
 	return tracing_check(value);
+}
+
+bool scanning_spares(const struct scanning_options *options, const char *path)
+{
+	if (options->trace_file == NULL || path == NULL ||
+		!output_file_is(path, options->trace_file)) {
+		return true;
+	}
+	report_line("--trace would replace %s, which this command needs: choose another", path);
+	return false;
+}
+
+bool scanning_spares_inputs(
+	const struct scanning_options *options, char *const *paths, int path_count)
+{
+	bool is_spared = scanning_spares(options, options->limits_file) &&
+		scanning_spares(options, options->checkpointing.file);
+
+	for (int i = 0; i < path_count && is_spared; i++) {
+		is_spared = scanning_spares(options, paths[i]);
+	}
+	for (uint32_t i = 0; i < options->list_count && is_spared; i++) {
+		is_spared = scanning_spares(options, options->lists[i]);
+	}
+	return is_spared;
 }
 
 void scanning_allow_waits(struct scanning_options *options)

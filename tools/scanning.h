@@ -92,6 +92,14 @@ bool scanning_parse_checkpoint(
 
 bool scanning_parse_trace(struct scanning_options *options, const char *value);
 
+/*
+ * After the last option. False: the file of --trace is the input of that name,
+ * or one of those of all commands; which is reported.
+ */
+bool scanning_spares(const struct scanning_options *options, const char *path);
+bool scanning_spares_inputs(
+	const struct scanning_options *options, char *const *paths, int path_count);
+
 /* Writes the file of --trace, if there is one. False: reported. */
 bool scanning_save_trace(
 	const struct scanning_options *options, const struct pinion_runtime *runtime);

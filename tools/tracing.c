@@ -93,15 +93,23 @@ static const char *trouble_of(const char *path, const struct stat *status)
 	return trouble;
 }
 
+/* A file that is there and is replaced; a device number of 0: there is none. */
+static struct stat former;
+
 static const char *find_trouble(const char *path)
 {
 	struct stat status;
 
-	if (path[0] == '\0' || path[folder_length(path)] == '\0') {
-		return "is a directory: a trace is a file";
+	former = (struct stat){.st_dev = 0};
+	if (path[0] == '\0') {
+		return "is no name: a trace needs a file";
 	}
 	if (stat(path, &status) == 0) {
+		former = status;
 		return trouble_of(path, &status);
+	}
+	if (path[folder_length(path)] == '\0') {
+		return "ends in a slash, as directories do: a trace is a file";
 	}
 	if (errno != ENOENT) {
 		return report_reason(errno);
@@ -120,6 +128,12 @@ bool tracing_check(const char *path)
 		report_path(path, trouble);
 	}
 	return trouble == NULL;
+}
+
+bool tracing_has(uint64_t device, uint64_t inode)
+{
+	return former.st_dev != 0 && S_ISREG(former.st_mode) && former.st_dev == device &&
+		former.st_ino == inode;
 }
 
 /* ---- writing ---- */

@@ -7,6 +7,7 @@
 
 #include <pinion/trace.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Events of each worker that --trace keeps, unless the environment says. */
 enum { TRACING_EVENTS_STANDARD = 65536 };
@@ -17,6 +18,9 @@ enum { TRACING_EVENTS_STANDARD = 65536 };
  * not, which is reported.
  */
 bool tracing_check(const char *path);
+
+/* Whether the file of the last tracing_check() is that one, to be replaced. */
+bool tracing_has(uint64_t device, uint64_t inode);
 
 /*
  * Writes the events of `trace`. A file of that name, or the one that a link

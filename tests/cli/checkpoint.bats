@@ -55,6 +55,20 @@ scan() {
 	[ "$(cat err)" = "pinion scan: 13 files were done by earlier runs" ]
 }
 
+@test "a log in the tree is no part of the scan" {
+	printf 'id AKIAQ3XZK7MV2TB5LMWP\n' >tree/found
+	pinion scan --checkpoint=tree/log --format=json tree
+	[ "$status" = 1 ]
+	[ "$(wc -l <out)" = 13 ]
+	[ "$(cat err)" = "pinion scan: tree/log: --checkpoint writes there: it is not searched" ]
+	cp out plain
+	ln -s tree/log link
+	pinion scan --checkpoint=link --resume --format=json tree
+	[ "$(wc -l <out)" = 13 ]
+	diff <(sort out) <(sort plain)
+	grep -qx "pinion scan: tree/log: --checkpoint writes there: it is not searched" err
+}
+
 @test "a document comes out whole, too" {
 	# Without the times.
 	strip() { jq -S 'del(.runs[].invocations[]["startTimeUtc", "endTimeUtc"])

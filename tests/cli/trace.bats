@@ -116,6 +116,47 @@ make_tree() {
 	! compgen -G '*.part'
 }
 
+@test "FILE is no input: one that is named is refused, one that is found is left out" {
+	make_tree
+	printf 'rule\tneedle\n' >rules
+	printf 'tree\n' >list
+	: >limits
+	printf '[]' >known
+	ln -s rules link
+	local before=$(cat rules list limits known tree/*/* tree/* 2>/dev/null | md5sum)
+	local word
+	for word in --rules=rules --rules=link --files-from=list --limits-file=limits \
+		--baseline=known --checkpoint=log; do
+		pinion scan "$word" --trace="${word#*=}" tree
+		complains "--trace would replace ${word#*=}, which this command needs"
+		[ ! -s out ]
+	done
+	pinion scan -F -e needle --trace=./rules tree rules
+	complains "--trace would replace rules, which"
+	pinion sum -r --trace=rules tree link
+	complains "--trace would replace link, which"
+	pinion sum --files-from=list --trace=list
+	complains "--trace would replace list, which"
+	[ "$before" = "$(cat rules list limits known tree/*/* tree/* 2>/dev/null | md5sum)" ]
+	# What an earlier run has left below a directory.
+	mkdir more
+	printf needle | tee more/found more/t.json >/dev/null
+	pinion scan -F -e needle --trace=more/t.json more
+	expect 1
+	[ "$(cut -d: -f1 out)" = more/found ]
+	[ "$(cat err)" = 'pinion scan: more/t.json: --trace writes there: it is not searched' ]
+	expect_schema more/t.json
+	pinion sum more/found more/t.json
+	cp out sums
+	pinion sum -r --trace=more/t.json more
+	expect 2
+	grep -qx 'pinion sum: more/t.json: --trace writes there: it is not hashed' err
+	[ "$(wc -l <out)" = 1 ]
+	pinion sum -c --trace=more/t.json sums
+	expect 2
+	grep -qx 'more/t.json: FAILED open or read' out
+}
+
 @test "FILE: a link, a pipe, a long name; what cannot be written is known at once" {
 	make_tree
 	echo older >target
@@ -139,6 +180,13 @@ make_tree() {
 		expect 2
 		[ ! -s out ]
 		[ "$(wc -l <err)" = 1 ]
+	done
+	for pair in "|'': is no name: a trace needs a file" \
+		"target/|target/: ends in a slash, as directories do: a trace is a file" \
+		"none/|none/: ends in a slash, as directories do: a trace is a file" \
+		"tree/|tree/: is a directory: a trace is a file"; do
+		pinion scan --trace="${pair%%|*}" tree
+		complains "pinion scan: ${pair#*|}"
 	done
 	pinion scan --trace=dangling tree
 	grep -qx 'pinion scan: dangling: is a link that leads to no file' err

@@ -400,7 +400,7 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	return true;
 }
 
-/* The trace would take the place of the findings. */
+/* The trace would take the place of the findings, or of an input. */
 static bool check_files(const struct scan_options *options)
 {
 	const char *output = options->report.output_file;
@@ -410,7 +410,17 @@ static bool check_files(const struct scan_options *options)
 		report_line("--output and --trace would write the same file: %s", output);
 		return false;
 	}
-	return true;
+	for (uint32_t i = 0; i < options->patterns.file_count; i++) {
+		if (!scanning_spares(&options->scanning, options->patterns.files[i])) {
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < options->report.baseline_count; i++) {
+		if (!scanning_spares(&options->scanning, options->report.baseline_files[i])) {
+			return false;
+		}
+	}
+	return scanning_spares_inputs(&options->scanning, options->paths, options->path_count);
 }
 
 /* Options that say which files of a tree are read. */

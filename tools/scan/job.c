@@ -14,6 +14,7 @@
 #include "tools/scan/source.h"
 #include "tools/scan/unpack.h"
 #include "tools/scan/utf16.h"
+#include "tools/tracing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -410,26 +411,37 @@ static void end_kept(struct scan_job *job, struct scan_worker *worker,
 
 /* ---- what the library calls ---- */
 
-static int open_any(void *arg, struct pinion_scan_file *file)
+/*
+ * What an earlier run has written would be found again, and what this one
+ * writes is no input. NULL: the file is one.
+ */
+static const char *writer_of(const struct scan_job *job, const struct pinion_file *file)
 {
-	struct scan_job *job = arg;
-	int error = scan_job_open(job, file);
-
-	if (error == 0 && job->checkpointing != NULL && find_kept(job, worker_here(job), file)) {
-		return PINION_SCAN_ENOUGH;
+	if (output_file_has(file->device, file->inode)) {
+		return "--output writes there: it is not searched";
 	}
-	return error;
+	if (checkpointing_has(job->checkpointing, file->device, file->inode)) {
+		return "--checkpoint writes there: it is not searched";
+	}
+	return tracing_has(file->device, file->inode) ? "--trace writes there: it is not searched"
+						      : NULL;
 }
 
-/* What an earlier run has written there would be found again. */
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
+	struct scan_job *job = arg;
 	struct search_file *searched = file->user;
-	int error = open_any(arg, file);
+	int error = scan_job_open(job, file);
+	const char *words = error == 0 ? writer_of(job, &file->file) : NULL;
 
-	if (error == 0 && output_file_has(file->file.device, file->file.inode)) {
-		report_path(file->path, "--output writes there: it is not searched");
+	if (words != NULL) {
+		report_path(file->path, words);
+		searched->kept.is_noted = true;
 		__atomic_store_n(&searched->is_taken, true, __ATOMIC_RELAXED);
+		return PINION_SCAN_ENOUGH;
+	}
+	if (error == 0 && job->checkpointing != NULL && find_kept(job, worker_here(job), file)) {
+		return PINION_SCAN_ENOUGH;
 	}
 	return error;
 }

@@ -374,7 +374,8 @@ static int parse_and_run(
 		return EXIT_STATUS_CLEAN;
 	}
 	if (option == OPTIONS_ERROR || !check_options(options, argv + 1, parser.operand_count) ||
-		!check_algorithm(options)) {
+		!check_algorithm(options) ||
+		!scanning_spares_inputs(&options->scanning, argv + 1, parser.operand_count)) {
 		return EXIT_STATUS_TROUBLE;
 	}
 	if (!throttle_prepare(&options->scanning)) {

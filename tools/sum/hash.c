@@ -18,6 +18,7 @@
 #include "tools/signals.h"
 #include "tools/sum/checklist.h"
 #include "tools/throttle.h"
+#include "tools/tracing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +43,10 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	struct sum_file *sum = file->user;
 	int error;
 
+	sum->is_traced = tracing_has(file->file.device, file->file.inode);
+	if (sum->is_traced) {
+		return -EBUSY;
+	}
 	sum->algorithm = job->mode->algorithm(job, file->sequence);
 	sum->in_parts = job->options->scanning.scan.order == PINION_SCAN_PARALLEL;
 	error = sum->algorithm->init(&sum->state);
@@ -175,6 +180,8 @@ static void report_failure(const struct sum_job *job, const struct pinion_scan_f
 
 	if (sum != NULL && sum->is_late) {
 		report_hole_timeout(file, sum->late_offset);
+	} else if (sum != NULL && sum->is_traced) {
+		report_path(file->path, "--trace writes there: it is not hashed");
 	} else if (error == -EISDIR && !job->options->is_check) {
 		report_path(file->path, "is a directory (use -r)");
 	} else if (sum == NULL || !sum->has_gap) {

@@ -42,7 +42,8 @@ struct sum_file {
 	bool in_parts;	 /* windows come in any order, on several workers */
 	bool has_gap;	 /* some of it could not be read: */
 	struct pinion_gap gap;
-	bool is_late; /* its holes took too long, at late_offset */
+	bool is_traced; /* the file of --trace */
+	bool is_late;	/* its holes took too long, at late_offset */
 	uint64_t late_offset;
 	uint64_t hole_ns;    /* spent in holes */
 	uint64_t part_bytes; /* of a hole that was given up, hashed before */
