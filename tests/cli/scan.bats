@@ -474,6 +474,32 @@ make_tree() {
 	grep -q '^file:1:1: ' out
 }
 
+@test "the examples of the manual page work" {
+	local page=$top_srcdir/docs/man/pinion-scan.md line count=0
+	command -v git >/dev/null || skip "git is not installed"
+	[[ $features == *+hyperscan*+pcre2*+libarchive* ]] || skip "built without what they need"
+	! is_sanitized || skip "the plain program is asked"
+	mkdir src backup
+	echo text | tee src/a backup/b >/dev/null
+	export HOME=$BATS_FILE_TMPDIR PINION
+	git init -q .
+	git add src
+	for line in one two; do
+		git -c user.name=a -c user.email=a@b commit -q --allow-empty -m $line
+	done
+	while IFS= read -r line; do
+		bash -c "pinion() { \"\$PINION\" \"\$@\"; }; $line" >out 2>err || {
+			echo "status $?: $line"
+			cat err
+			return 1
+		}
+		[ ! -s out ]
+		count=$((count + 1))
+	done < <(sed -n '/^## Examples$/,/^## Env/s/^    //p' "$page")
+	[ $count = 9 ]
+	[ -s findings.sarif ] && [ -s scan.log ]
+}
+
 @test "--stats counts findings, files and bytes" {
 	printf 'aaa' >file
 	scan -F -e a --stats file
