@@ -2,7 +2,8 @@
 /*
  * Goal: a trace that is cut, of another version, no trace at all, or hostile,
  * is refused with one line, or read and written within its bounds: never a
- * touch beyond it, an endless read or a signal.
+ * touch beyond it, an endless read or a signal. A read copies no more events
+ * than it may take, whatever the heads say.
  * Method: mutations of a true page in a file: bits, bytes, words of dangerous
  * values, cuts; in the header, the heads of rings, and events.
  * TRACE_MUTATIONS=n for more than 3000; PINION_SEED repeats.
@@ -146,6 +147,37 @@ static void check_known(void)
 	expect_number("names without ends", 0, use_mutant());
 }
 
+/*
+ * Heads that say so much that most events are lost: what was lost is no copy,
+ * and what was copied counts against the rest.
+ */
+static void check_copies(void)
+{
+	struct pin_trace_header *header = (struct pin_trace_header *)(void *)mutant;
+	enum { TAKEN = EVENTS + EVENTS / 2 };
+	struct pinion_trace *trace = NULL;
+	uint64_t copied = 0;
+
+	memcpy(mutant, page, page_bytes);
+	expect_ready("rings", header->ring_count == 2);
+	for (uint32_t i = 0; i < header->ring_count; i++) {
+		uint64_t head = 100 * TAKEN;
+
+		memcpy(mutant + (header->rings_at + i * header->ring_words) * 8, &head,
+			sizeof(head));
+	}
+	write_mutant(page_bytes);
+	expect_ready("open", pin_trace_open_file("mutant", 0, &noted, &trace) == 0);
+	trace->taken_max = TAKEN;
+	expect_number("read", 0, pinion_trace_read(trace));
+	for (uint32_t i = 0; i < header->ring_count; i++) {
+		copied += trace->cursors[i].next - trace->cursors[i].lost;
+	}
+	expect_true("a ring and a half", copied > EVENTS && copied <= TAKEN);
+	expect_number("all of them taken", (long long)copied, (long long)trace->taken_count);
+	pinion_trace_close(trace);
+}
+
 int main(void)
 {
 	const char *given = getenv("TRACE_MUTATIONS");
@@ -157,6 +189,7 @@ int main(void)
 	happenings_run(EVENTS, take_page);
 	sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	check_known();
+	check_copies();
 	for (unsigned long i = 0; i < count && expect_failure_count == 0; i++) {
 		mutate();
 		(void)use_mutant();
