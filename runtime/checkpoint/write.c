@@ -8,9 +8,9 @@
  * Invariant: a SYNC is appended only after its bytes are durable, and so
  * vouches for nothing that a crash can take.
  */
-#include "runtime/scan/checkpoint.h"
 #include "runtime/base/check.h"
 #include "runtime/base/crc32c.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>

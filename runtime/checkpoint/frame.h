@@ -13,8 +13,8 @@
  * a bad frame is damage where a SYNC vouches for bytes after its start, and
  * else the torn end of a crash, whatever blocks after it the disk had written.
  */
-#ifndef PIN_SCAN_CHECKPOINT_FRAME_H
-#define PIN_SCAN_CHECKPOINT_FRAME_H
+#ifndef PIN_CHECKPOINT_FRAME_H
+#define PIN_CHECKPOINT_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

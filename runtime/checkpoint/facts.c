@@ -9,8 +9,8 @@
  * Invariant: a payload is the version of the format, then pairs of texts that
  * each end in a 0; one that was read may be cut or damaged anywhere.
  */
-#include "runtime/scan/checkpoint.h"
 #include "runtime/base/check.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>

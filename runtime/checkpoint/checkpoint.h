@@ -9,11 +9,11 @@
  * Invariant: the file has whole frames up to `written_bytes`; a write that
  * fails is cut off again, and none follows.
  */
-#ifndef PIN_SCAN_CHECKPOINT_H
-#define PIN_SCAN_CHECKPOINT_H
+#ifndef PIN_CHECKPOINT_CHECKPOINT_H
+#define PIN_CHECKPOINT_CHECKPOINT_H
 
 #include "runtime/base/log.h"
-#include "runtime/scan/checkpoint_frame.h"
+#include "runtime/checkpoint/frame.h"
 
 #include <pinion/checkpoint.h>
 #include <pthread.h>

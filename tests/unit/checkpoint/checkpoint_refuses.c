@@ -9,7 +9,7 @@
  */
 #include "tests/support/checkpoints.h"
 
-#include "runtime/scan/checkpoint_frame.h"
+#include "runtime/checkpoint/frame.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
  *
  * Invariant: no length of a file is trusted before the checksum of its frame.
  */
-#include "runtime/scan/checkpoint_frame.h"
+#include "runtime/checkpoint/frame.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/crc32c.h"

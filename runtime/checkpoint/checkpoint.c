@@ -6,7 +6,7 @@
  *
  * Invariant: a log that cannot be gone on with is left as it was.
  */
-#include "runtime/scan/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
