@@ -35,6 +35,7 @@ enum pinion_walk_reason {
 	PINION_WALK_BY_SIZE = 4,	/* `bytes_min`, `bytes_max` */
 	PINION_WALK_BY_TIME = 5,	/* `modified_from_ns`, `modified_to_ns` */
 	PINION_WALK_BY_LINK = 6,	/* `hard_links_once` */
+	PINION_WALK_BY_SHARD = 7,	/* `shard_count` */
 	PINION_WALK_REASONS,
 };
 
@@ -123,11 +124,27 @@ struct pinion_walk_filter {
 	/* Nanoseconds since 1970, of the time of modification; 0: no bound. */
 	int64_t modified_from_ns;
 	int64_t modified_to_ns;
+	/*
+	 * Of all that is no directory, only this shard, 0 to `shard_count` - 1:
+	 * pinion_walk_shard() of the path below the root. Shards of one tree
+	 * have no file in common, and together all. 0 shards, or 1: all files.
+	 */
+	uint32_t shard_index;
+	uint32_t shard_count;
 };
 
 PINION_API void pinion_walk_filter_init_sized(struct pinion_walk_filter *filter, uint32_t size);
 #define pinion_walk_filter_init(filter) \
 	pinion_walk_filter_init_sized((filter), (uint32_t)sizeof(struct pinion_walk_filter))
+
+/*
+ * The shard that a path belongs to: 0 to `shard_count` - 1, by a hash of its
+ * bytes, the same on every machine and in every version. 0 shards count as 1.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API uint32_t pinion_walk_shard(const char *path, size_t path_bytes, uint32_t shard_count);
 
 /* In which order entries are visited. */
 enum pinion_walk_order {

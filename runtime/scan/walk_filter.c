@@ -39,7 +39,8 @@ static int accept_config(struct pinion_walk_filter *out, const struct pinion_wal
 		return rc;
 	}
 	return out->one_file_system > 1 || out->skip_hidden > 1 || out->hard_links_once > 1 ||
-			(out->bytes_max != 0 && out->bytes_min > out->bytes_max)
+			(out->bytes_max != 0 && out->bytes_min > out->bytes_max) ||
+			(out->shard_index > 0 && out->shard_index >= out->shard_count)
 		? -EINVAL
 		: 0;
 }
@@ -119,6 +120,23 @@ void pin_walk_filter_destroy(struct pin_walk_filter *filter)
 
 /* ---- names ---- */
 
+/*
+ * FNV-1a, then mixed as MurmurHash3 ends: a shard is a range of hashes, and
+ * names that differ in their last byte alone have to spread, too.
+ */
+uint32_t pinion_walk_shard(const char *path, size_t path_bytes, uint32_t shard_count)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < path_bytes; i++) {
+		hash = (hash ^ (uint8_t)path[i]) * UINT64_C(0x100000001b3);
+	}
+	hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	hash ^= hash >> 33;
+	return (uint32_t)((hash >> 32) * shard_count >> 32);
+}
+
 uint32_t pin_walk_filter_path(
 	const struct pin_walk_filter *filter, const struct pin_ignore_path *path)
 {
@@ -134,6 +152,11 @@ uint32_t pin_walk_filter_path(
 	if (filter->included.count > 0 && !path->is_directory &&
 		pin_ignore_rules_decide(&filter->included, path) != PIN_IGNORE_HIDES) {
 		return PINION_WALK_BY_PATTERN;
+	}
+	if (filter->config.shard_count > 1 && !path->is_directory &&
+		pinion_walk_shard(path->bytes, path->path_bytes, filter->config.shard_count) !=
+			filter->config.shard_index) {
+		return PINION_WALK_BY_SHARD;
 	}
 	return PIN_WALK_KEPT;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which entries of a tree are left out: by name, pattern, size, time, or as a
- * second name of a file.
+ * Which entries of a tree are left out: by name, pattern, shard, size, time, or
+ * as a second name of a file.
  *
  * Made for a scan, or for a walk, and asked by all that list its directories,
  * at once. Names and patterns need what the list has; the others cost

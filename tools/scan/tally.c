@@ -47,6 +47,7 @@ static const char *const reason_names[PINION_WALK_REASONS] = {
 	[PINION_WALK_BY_SIZE] = "size",
 	[PINION_WALK_BY_TIME] = "time",
 	[PINION_WALK_BY_LINK] = "hard_link",
+	[PINION_WALK_BY_SHARD] = "other_shard",
 };
 
 void tally_add(struct tally *tally, const struct pinion_scan_file *file,

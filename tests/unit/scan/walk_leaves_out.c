@@ -3,7 +3,8 @@
  * Goal: a filter leaves out exactly what it says, with the reason, once for
  * each entry: hidden names, patterns, other file systems, sizes, times, second
  * names of a file (EX-53); links are followed where that is asked, and a loop
- * ends. A walk by tasks does the same. Bad fields are refused.
+ * ends. Shards have no file in common, and together all; which has a path never
+ * changes. A walk by tasks does the same. Bad fields are refused.
  * Method: a small tree, each field by itself, and the visits there have to be.
  */
 #include "tests/support/runtimes.h"
@@ -177,6 +178,53 @@ static void check_links(void)
 	}
 }
 
+enum { SHARDS = 3, SPREAD_SHARDS = 8, SPREAD_PATHS = 8000 };
+
+/* The entry's place in the tree, by its name's last letter. */
+static int count_shard(void *arg, const struct pinion_walk_entry *entry)
+{
+	uint32_t *visits = arg;
+
+	if (entry->kind == PINION_WALK_IGNORED) {
+		expect_number("reason", PINION_WALK_BY_SHARD, entry->reason);
+	} else {
+		visits[(uint8_t)entry->path[entry->path_bytes - 1]]++;
+	}
+	return 0;
+}
+
+static void check_shards(void)
+{
+	uint32_t visits[UINT8_MAX + 1] = {0};
+	uint32_t spread[SPREAD_SHARDS] = {0};
+
+	for (uint32_t i = 0; i < SHARDS; i++) {
+		begin();
+		filter.shard_count = SHARDS;
+		filter.shard_index = i;
+		config.runtime = i == 1 ? runtime : NULL;
+		expect_number("shard", 0, pinion_walk_with("tree", &config, count_shard, visits));
+	}
+	expect_number(".dir/in", 1, visits['n']);
+	expect_number("a.c, sub/c.c", 2, visits['c']);
+	expect_number("b.h", 1, visits['h']);
+	expect_number("sub/.x", 1, visits['x']);
+	for (uint32_t i = 0; i < SPREAD_PATHS; i++) {
+		char path[32];
+		int bytes = snprintf(path, sizeof(path), "f%u", i);
+
+		spread[pinion_walk_shard(path, (size_t)bytes, SPREAD_SHARDS)]++;
+	}
+	for (uint32_t i = 0; i < SPREAD_SHARDS; i++) {
+		expect_true("even", spread[i] > 900 && spread[i] < 1100);
+	}
+	/* Shards that one version has begun, another goes on with. */
+	expect_number("known", 6, pinion_walk_shard("sub/c.c", 7, 8));
+	expect_number("known", 565, pinion_walk_shard("deep/er/file.txt", 16, 1000));
+	expect_number("one", 0, pinion_walk_shard("a", 1, 1));
+	expect_number("none", 0, pinion_walk_shard("a", 1, 0));
+}
+
 static void check_followed(void)
 {
 	expect_ready("links",
@@ -223,6 +271,11 @@ static void check_refusals(void)
 	filter.bytes_min = 2;
 	filter.bytes_max = 1;
 	expect_refused("bytes_max below bytes_min", -EINVAL);
+	filter.shard_index = 1;
+	expect_refused("shard_index without shards", -EINVAL);
+	filter.shard_count = 3;
+	filter.shard_index = 3;
+	expect_refused("shard_index", -EINVAL);
 	config.follow_links = 2;
 	expect_refused("follow_links", -EINVAL);
 	memset(line, 'x', sizeof(line) - 1);
@@ -263,6 +316,7 @@ int main(void)
 	check_matcher();
 	check_status();
 	check_links();
+	check_shards();
 	check_followed();
 	check_refusals();
 	check_file_systems();
