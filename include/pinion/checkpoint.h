@@ -143,6 +143,13 @@ PINION_API int pinion_checkpoint_next(
 	struct pinion_checkpoint *checkpoint, struct pinion_checkpoint_record *out_record);
 
 /*
+ * Has pinion_checkpoint_next() begin with the first record again.
+ *
+ * Context: as pinion_checkpoint_next(). Since: 0.1
+ */
+PINION_API void pinion_checkpoint_rewind(struct pinion_checkpoint *checkpoint);
+
+/*
  * Reads bytes of a record again.
  *
  * Shape: `offset_bytes` is that of the record, or some bytes further.

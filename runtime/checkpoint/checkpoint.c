@@ -434,6 +434,12 @@ int pinion_checkpoint_next(
 	return 0;
 }
 
+void pinion_checkpoint_rewind(struct pinion_checkpoint *checkpoint)
+{
+	checkpoint->reader.offset = 0;
+	checkpoint->gaps_passed = 0;
+}
+
 int pinion_checkpoint_read(const struct pinion_checkpoint *checkpoint, uint64_t offset_bytes,
 	void *bytes, size_t length_bytes)
 {
