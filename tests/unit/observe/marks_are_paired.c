@@ -151,6 +151,23 @@ static void add_path(uint32_t ring, const char *part)
 	memcpy(pin_trace_event_text(event), part, strlen(part));
 }
 
+/* Of the ends one, of the same request, has the id of each begin. */
+static void check_ids(void)
+{
+	for (uint32_t i = 0; i < count(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO); i++) {
+		const struct pin_mark *one = find(PIN_MARK_REQUEST_BEGIN, PIN_MARK_IO, i);
+		uint32_t ends = 0;
+
+		for (uint32_t j = 0; j < count(PIN_MARK_REQUEST_END, PIN_MARK_IO); j++) {
+			const struct pin_mark *end = find(PIN_MARK_REQUEST_END, PIN_MARK_IO, j);
+
+			ends += end->id == one->id;
+			expect_true("its own", end->id != one->id || end->event == one->event);
+		}
+		expect_number("ends of an id", 1, ends);
+	}
+}
+
 static void check_requests(void)
 {
 	begin();
@@ -197,7 +214,25 @@ static void check_requests(void)
 		expect_number("open until then", READ_NS, (long long)end->time_ns);
 		expect_number("without an end", PIN_MARK_NO_EVENT, end->end);
 	}
+	check_ids();
 	pin_marks_free(&marks);
+}
+
+/* Wherever the table has them, which is another place in each round. */
+static void check_open(void)
+{
+	enum { OPEN = 20, ROUNDS = 64 };
+
+	begin();
+	for (uint64_t i = 1; i <= OPEN; i++) {
+		add(0, PIN_TRACE_SUBMIT, i * 0x100, 0);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		make();
+		expect_number("open", OPEN, count(PIN_MARK_REQUEST_END, PIN_MARK_IO));
+		check_ids();
+		pin_marks_free(&marks);
+	}
 }
 
 /* Each file has a path of its own, and its reads have the same. */
@@ -314,6 +349,7 @@ int main(void)
 	check_tasks();
 	check_spawns();
 	check_requests();
+	check_open();
 	check_files();
 	check_reuse();
 	check_sleeps();
