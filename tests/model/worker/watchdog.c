@@ -10,6 +10,7 @@
  * until that has run, which its own worker cannot do meanwhile: nothing but the
  * watchdog could bring another worker to it. At the end all must sleep.
  */
+#include "runtime/worker/watchdog.h"
 #include "runtime/base/base.h"
 #include "runtime/task/entry.h"
 #include "tests/model/api/runtime_model.h"
@@ -86,6 +87,27 @@ static void run_again(void)
 	begin_last_look();
 	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &producers[1].request.task) == 0);
 	model_await("the child", model_task_has_run, &children[1]);
+	finish();
+}
+
+/*
+ * A worker that gets up has a sleeping watchdog look for tasks that do not end,
+ * which does not find the work that it then keeps.
+ */
+static void run_dozing(void)
+{
+	model_stall_ms = 1;
+	begin(false);
+	model_stall_ms = 0;
+	model_quiet_begin();
+	run_round(0);
+	model_settle();
+	while (runtime->shared.watchdog.value != PIN_WATCHDOG_ASLEEP) {
+		MODEL_CHECK(model_pass_time());
+		model_settle();
+	}
+	model_quiet_end();
+	run_round(1);
 	finish();
 }
 
@@ -212,6 +234,11 @@ static const struct model_mutant again_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant dozing_mutants[] = {
+	{"the watchdog is not woken", {MODEL_SKIP, "spawn_for", "pin_watchdog_note_kept"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant deadline_mutants[] = {
 	{"a waking worker checks it while it seems to sleep",
 		{MODEL_EARLY, "pin_park_finish", "pin_watchdog_note_awake"}},
@@ -237,6 +264,7 @@ static const struct model_case cases[] = {
 	{"deque", run_deque, 1, 0, 0, deque_mutants, NULL},
 	{"slot", run_slot, 1, 0, 0, slot_mutants, NULL},
 	{"again", run_again, 1, 2, 0, again_mutants, NULL},
+	{"dozing", run_dozing, 1, 0, 0, dozing_mutants, NULL},
 	{"deadline", run_deadline, 1, 1, 0, deadline_mutants, NULL},
 	{"first", run_first_stall, 1, 0, 0, NULL, NULL},
 	{"stall", run_stall, 1, 3, 0, stall_mutants, NULL},
