@@ -60,12 +60,15 @@ PINION_API void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t 
  * A request that has to wait does so on its worker, whose other tasks go on; it
  * can be cancelled, and its deadline counts. Files take turns. Requests
  * answered from the page cache are not limited; short reads and repeated
- * attempts count once, with the bytes asked for. A request of more than 64 MiB
- * counts as one request, and its bytes 64 MiB at a time; others have their turn
- * in between. Over any time T the requests that begin ask for at most the
- * rate's share of T and of 10 ms, and in addition, for each worker and once
- * more, for a millisecond's share or one request of up to 64 MiB; each set of
- * limits begins anew. `limits` NULL: none.
+ * attempts count once, with the bytes asked for.
+ *
+ * A request counts as one, and its bytes part after part; others have their
+ * turn in between. A part is a power of two from 4 KiB, or the alignment of the
+ * file, to 64 MiB, and at most a 50th of a second's bytes divided by the number
+ * of workers and one. Over any time T what begins comes to at most the share of
+ * T that the rates gave meanwhile, and 10 ms' share or a part, and for each
+ * worker a millisecond's share or a part, however often limits are set. Up to
+ * 10 ms without a start are made up for later. `limits` NULL: none.
  *
  * Context: any thread; takes a lock, never waits for a device.
  * Errors: -EINVAL: out of range. -E2BIG: the struct is newer than the library

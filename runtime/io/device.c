@@ -112,6 +112,7 @@ void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
 	PIN_CHECK(worker_count > 0); /* what a disk may have is divided by it */
 	*disks = (struct pin_disks){
 		.worker_count = worker_count,
+		.limiter.worker_count = worker_count,
 		.standard =
 			{
 				.depth_count = tuning->depth_count,
@@ -159,6 +160,7 @@ static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host
 	disk->device = block->device;
 	disk->is_rotational = block->is_rotational;
 	disk->is_polled = block->is_polled;
+	disk->limiter.worker_count = disks->worker_count;
 	pin_credit_init(&disk->credit, host, disks->worker_count);
 	apply_depth(disk, tuning, &disks->standard);
 	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */

@@ -331,8 +331,8 @@ static uint32_t command_length(struct pinion_request *request)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
-	return pin_command_length(request->file, request->offset_bytes + done,
-		pin_request_part(request->length_bytes, done));
+	return pin_command_length(
+		request->file, request->offset_bytes + done, pin_request_part(request, done));
 }
 
 static void submit_command(struct pin_ring *ring, struct pinion_request *request)
@@ -373,7 +373,8 @@ static PIN_APART void note_gathered(struct pin_ring *ring, const struct pinion_r
 {
 	PIN_DCHECK(request->length_bytes >= ring->noted_bytes);
 	if (ring->is_bounded &&
-		pin_submit_bound_add(&ring->bound, pin_request_part(request->length_bytes, 0))) {
+		pin_submit_bound_add(&ring->bound,
+			(uint32_t)pin_min_u64(request->length_bytes, PIN_REQUEST_PART_BYTES))) {
 		pin_ring_submit(ring);
 	} else if (request->length_bytes >= PIN_RING_LARGE_BYTES && request->file != NULL &&
 		request->file->is_direct) {
@@ -458,7 +459,7 @@ static bool is_between_parts(struct pinion_request *request)
 	struct pin_request *private = pin_request_of(request);
 
 	return pin_request_moves_bytes(request) && private->resume_bytes != 0 &&
-		private->resume_bytes % PIN_REQUEST_PART_BYTES == 0 && private->stall_count == 0;
+		pin_request_ends_part(request, private->resume_bytes) && private->stall_count == 0;
 }
 
 /* In an enter of its own: the kernel makes it one with no other. */

@@ -80,7 +80,8 @@ static inline void pin_request_list_remove(struct pin_request_link *link)
 /* What a transfer owes its device: worker/request.h. */
 struct pin_request_cost {
 	uint64_t started_ns;   /* 0: it is not timed */
-	uint32_t pages;	       /* of the credit that it has; 0: none */
+	uint16_t pages;	       /* of the credit that it has; 0: none */
+	uint8_t part_cut;      /* it goes in parts of PIN_REQUEST_PART_BYTES >> part_cut */
 	uint8_t account_place; /* 1 + that of the device's account; 0: it never got there */
 	bool is_queued;	       /* waits for credit, or for its time */
 	bool is_paid;	       /* rates have been kept */
@@ -146,17 +147,37 @@ static inline struct pinion_request *pin_request_of_link(struct pin_request *pri
  * device has at once by default. Between parts others have their turn, cancels
  * and deadlines take effect, and what one call can move at most (2 GiB) limits
  * nothing. A multiple of all alignments.
+ *
+ * Where a rate is kept parts may be shorter (worker/device_queue.c), by a power
+ * of two, down to PIN_REQUEST_PART_BYTES_MIN. The size changes between parts
+ * only.
  */
 #define PIN_REQUEST_PART_BYTES (64u << 20)
+#define PIN_REQUEST_PART_BYTES_MIN 4096u
+
+/* Of a transfer. */
+static inline uint32_t pin_request_part_bytes(const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	PIN_DCHECK(PIN_REQUEST_PART_BYTES >> private->cost.part_cut >= PIN_REQUEST_PART_BYTES_MIN);
+	return PIN_REQUEST_PART_BYTES >> private->cost.part_cut;
+}
+
+/* Whether a part ends after `done_bytes`. */
+static inline bool pin_request_ends_part(const struct pinion_request *request, uint64_t done_bytes)
+{
+	return (done_bytes & (pin_request_part_bytes(request) - 1)) == 0;
+}
 
 /* The length of the next part of a transfer, after `done_bytes`. */
-static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_bytes)
+static inline uint32_t pin_request_part(const struct pinion_request *request, uint64_t done_bytes)
 {
-	uint64_t left_bytes = length_bytes - done_bytes;
-	uint32_t part_bytes =
-		PIN_REQUEST_PART_BYTES - (uint32_t)(done_bytes % PIN_REQUEST_PART_BYTES);
-	PIN_DCHECK(done_bytes <= length_bytes);
+	uint64_t left_bytes = request->length_bytes - done_bytes;
+	uint32_t part_bytes = pin_request_part_bytes(request);
 
+	PIN_DCHECK(done_bytes <= request->length_bytes);
+	part_bytes -= (uint32_t)done_bytes & (part_bytes - 1);
 	return left_bytes < part_bytes ? (uint32_t)left_bytes : part_bytes;
 }
 

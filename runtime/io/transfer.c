@@ -54,7 +54,7 @@ static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request
 
 	PIN_DCHECK(index <= UINT16_MAX); /* as wide as its field */
 	set_range(sqe, request, index >= 0 ? kind->fixed : kind->plain, slot, request->bytes + done,
-		pin_request_part(request->length_bytes, done));
+		pin_request_part(request, done));
 	sqe->buf_index = index >= 0 ? (uint16_t)index : 0;
 }
 
@@ -63,7 +63,7 @@ static PIN_APART void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe,
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 	int index = pin_ring_registered_index(
-		ring, request->bytes + done, pin_request_part(request->length_bytes, done));
+		ring, request->bytes + done, pin_request_part(request, done));
 
 	if (index < 0) {
 		pin_meter_add(plain_count, 1);
@@ -79,8 +79,8 @@ static PIN_INLINE bool prepare_known(struct pin_ring *ring, struct io_uring_sqe 
 	struct pinion_request *request, const struct kind *kind)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
-	int index = pin_ring_home_index(
-		ring, request->bytes + done, pin_request_part(request->length_bytes, done));
+	int index =
+		pin_ring_home_index(ring, request->bytes + done, pin_request_part(request, done));
 	int slot = pin_ring_known_slot(ring, request->file);
 
 	if (PIN_UNLIKELY(index < 0 || slot < 0)) {
@@ -183,7 +183,7 @@ static uint32_t find_element(const struct pin_ring *ring, const struct pinion_re
 static struct iovec next_range(const struct pin_ring *ring, const struct pinion_request *request,
 	uint64_t done, uint32_t *out_index)
 {
-	uint32_t part = pin_request_part(request->length_bytes, done);
+	uint32_t part = pin_request_part(request, done);
 	const struct iovec *element;
 	uint64_t inside;
 	uint64_t left;
@@ -216,7 +216,7 @@ static uint32_t count_whole(const struct pinion_request *request, uint32_t first
 static struct stretch next_stretch(
 	const struct pin_ring *ring, const struct pinion_request *request, uint64_t done)
 {
-	uint32_t part = pin_request_part(request->length_bytes, done);
+	uint32_t part = pin_request_part(request, done);
 	struct stretch stretch = {.elements = request->vector, .count = request->vector_count};
 	uint32_t first;
 
@@ -308,9 +308,9 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 }
 
 /* A completion with less than was asked for; the end of a part is none. */
-static void count_short(struct pin_ring *ring, uint64_t total)
+static void count_short(struct pin_ring *ring, const struct pinion_request *request, uint64_t total)
 {
-	pin_meter_add(&ring->meter->short_transfers, total % PIN_REQUEST_PART_BYTES != 0);
+	pin_meter_add(&ring->meter->short_transfers, !pin_request_ends_part(request, total));
 }
 
 /*
@@ -391,7 +391,7 @@ bool pin_transfer_read_goes_on(
 	*result = (int64_t)total;
 	if (total != request->length_bytes && got != 0 &&
 		!is_at_end(request, request->offset_bytes + total)) {
-		count_short(ring, total);
+		count_short(ring, request, total);
 		return continue_at(request, total, result);
 	}
 	pin_meter_add(&ring->meter->read_bytes, total);
@@ -411,7 +411,7 @@ bool pin_transfer_write_goes_on(
 	total = note_done(request, got);
 	*result = (int64_t)total;
 	if (total != request->length_bytes) {
-		count_short(ring, total);
+		count_short(ring, request, total);
 		return continue_at(request, total, result);
 	}
 	pin_meter_add(&ring->meter->write_bytes, total);
@@ -427,8 +427,8 @@ static struct iovec next_piece(
 	if (pin_request_has(request, PIN_OP_GATHERS)) {
 		return next_range(ring, request, done, &index);
 	}
-	return (struct iovec){.iov_base = request->bytes + done,
-		.iov_len = pin_request_part(request->length_bytes, done)};
+	return (struct iovec){
+		.iov_base = request->bytes + done, .iov_len = pin_request_part(request, done)};
 }
 
 static ssize_t transfer_once(
@@ -485,7 +485,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 			stall_count++;
 		}
 		if (count > 0 && request->done_bytes < request->length_bytes &&
-			request->done_bytes % PIN_REQUEST_PART_BYTES == 0) {
+			pin_request_ends_part(request, request->done_bytes)) {
 			pin_request_of(request)->resume_bytes = request->done_bytes;
 			return false;
 		}

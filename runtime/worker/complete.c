@@ -476,6 +476,7 @@ static bool ask_part(void *arg, struct pinion_request *request)
 	struct pin_request *private = pin_request_of(request);
 
 	if (PIN_LIKELY(!pin_device_queue_owes_part(worker, request))) {
+		private->cost.part_cut = 0; /* no rate is kept any more */
 		return true;
 	}
 	if (private->is_secondary) {

@@ -119,6 +119,29 @@ static inline bool has_rates(const struct pin_worker *worker, const struct pin_a
 }
 
 /*
+ * A part of a request is short enough for both rates, but whole blocks of its
+ * file: then all workers together hold a 50th of a second's bytes.
+ */
+static uint8_t part_cut_of(const struct pin_worker *worker, const struct pin_account *account,
+	const struct pinion_request *request)
+{
+	uint64_t most = pin_load_relaxed_u64(&worker->shared->disks.limiter.part_bytes);
+	uint64_t own = pin_load_relaxed_u64(&account->disk->limiter.part_bytes);
+	uint32_t align = request->file->offset_align_bytes > request->file->memory_align_bytes
+		? request->file->offset_align_bytes
+		: request->file->memory_align_bytes;
+	uint32_t least = align > PIN_REQUEST_PART_BYTES_MIN ? align : PIN_REQUEST_PART_BYTES_MIN;
+	uint8_t cut = 0;
+
+	most = most == 0 || (own != 0 && own < most) ? own : most;
+	while (most != 0 && PIN_REQUEST_PART_BYTES >> cut > most &&
+		PIN_REQUEST_PART_BYTES >> cut > least) {
+		cut++;
+	}
+	return cut;
+}
+
+/*
  * Pays the runtime's and the device's rate for the request's next part, both or
  * neither: what one allows and the other does not stays unspent.
  */
@@ -130,15 +153,15 @@ static PIN_APART bool pay_rates(
 	struct pin_limiter *common = &shared->disks.limiter;
 	struct pin_limiter *own = &account->disk->limiter;
 	uint64_t done_bytes = pin_request_of(request)->resume_bytes;
-	const uint64_t amounts[PIN_LIMITED_KINDS] = {
-		[PIN_LIMITED_BYTES] = pin_request_part(request->length_bytes, done_bytes),
-		[PIN_LIMITED_REQUESTS] = done_bytes == 0 ? 1 : 0,
-	};
+	uint64_t amounts[PIN_LIMITED_KINDS];
 	uint64_t due_ns;
 	uint64_t own_due_ns;
 
 	PIN_DCHECK(!cost->is_paid);
 	PIN_DCHECK(done_bytes <= request->length_bytes);
+	cost->part_cut = part_cut_of(worker, account, request);
+	amounts[PIN_LIMITED_BYTES] = pin_request_part(request, done_bytes);
+	amounts[PIN_LIMITED_REQUESTS] = done_bytes == 0 ? 1 : 0;
 	due_ns = pin_limiter_due(common, shared->host, &worker->device_queue.allowance, amounts);
 	own_due_ns = pin_limiter_due(own, shared->host, &account->allowance, amounts);
 	due_ns = own_due_ns > due_ns ? own_due_ns : due_ns;
@@ -167,6 +190,7 @@ static inline bool pay(
 		return pay_rates(worker, account, request);
 	}
 	note_unblocked(worker, account);
+	cost->part_cut = 0;
 	cost->is_paid = true;
 	return true;
 }
@@ -175,8 +199,7 @@ static inline bool pay(
 
 static inline uint32_t pages_of(struct pinion_request *request)
 {
-	uint32_t part_bytes =
-		pin_request_part(request->length_bytes, pin_request_of(request)->resume_bytes);
+	uint32_t part_bytes = pin_request_part(request, pin_request_of(request)->resume_bytes);
 
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
@@ -207,7 +230,7 @@ static PIN_INLINE bool draw(
 		    &account->disk->credit, &account->holding, pages_of(request), &amount))) {
 		return false;
 	}
-	cost->pages = pin_credit_pages(amount);
+	cost->pages = (uint16_t)pin_credit_pages(amount);
 	/* For transfers timed by parts, waits would be counted too. */
 	account->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
 	if (is_timed(account, account->starts_since_timed) || slow_ns_of(worker, account) != 0) {
@@ -327,7 +350,7 @@ static PIN_INLINE bool admit_at_once(struct pin_worker *worker, struct pinion_re
 	}
 	account->starts_since_timed++;
 	cost->is_paid = true;
-	cost->pages = pages;
+	cost->pages = (uint16_t)pages;
 	return true;
 }
 

@@ -57,6 +57,7 @@ static struct {
 } device;
 
 bool model_shares_rings;
+uint64_t model_near_ns;
 
 bool model_rings_have_completions(void)
 {
@@ -404,9 +405,14 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct ring *own = ring_of(ring);
 
 	MODEL_CHECK(!ring->is_polled && !ring->is_wide);
-	(void)deadline_ns;
 	use(own);
 	submit(own);
+	if (deadline_ns < model_clock_ns() + model_near_ns && !has_completion(own)) {
+		model_event(__func__, "deadline", own, 0);
+		model_clock_reach(deadline_ns);
+		leave(own);
+		return;
+	}
 	model_event(__func__, "sleep", own, 0);
 	model_await("a completion or a doorbell", has_completion, own);
 	/* Coming back from the kernel, it knows of what ended its wait. */
@@ -518,10 +524,11 @@ static bool goes_on(struct pinion_request *request, int32_t result)
 	struct pin_request *private = pin_request_of(request);
 
 	if (result < 0 || !pin_request_moves_bytes(request) ||
-		request->length_bytes - private->resume_bytes <= PIN_REQUEST_PART_BYTES) {
+		request->length_bytes - private->resume_bytes ==
+			pin_request_part(request, private->resume_bytes)) {
 		return false;
 	}
-	private->resume_bytes += PIN_REQUEST_PART_BYTES;
+	private->resume_bytes += pin_request_part(request, private->resume_bytes);
 	request->done_bytes = private->resume_bytes;
 	return true;
 }

@@ -24,6 +24,12 @@ struct pin_shared;
  */
 extern bool model_shares_rings;
 
+/*
+ * A worker that waits for a ring, and has a deadline within that time, finds
+ * the deadline at once; 0, the default: it waits for completions alone.
+ */
+extern uint64_t model_near_ns;
+
 /* For the next execution: which doorbell rings have, before any is set up. */
 void model_rings_begin(enum pin_doorbell_kind kind);
 

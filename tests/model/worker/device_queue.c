@@ -9,8 +9,9 @@
  * [DEVICE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
  * are those of [WAIT-1], whose mutants are in the model `waiters`.
  * Method: real workers, and a device that completes when it likes, or holds
- * what it has. A worker with something in a ring sleeps without a deadline, so
- * a forgotten one is a deadlock. One request is all the depth.
+ * what it has. A worker with something in a ring sleeps without a deadline, but
+ * for one within a second, so a forgotten one is a deadlock. One request is all
+ * the depth. The least part of a long one is all that a rate of 1 lets start.
  */
 #include "runtime/base/base.h"
 #include "runtime/task/entry.h"
@@ -265,14 +266,14 @@ static void run_depth_raised(void)
 
 static void submit_long(void)
 {
-	requests[submitted].length_bytes = 2 * (uint64_t)PIN_REQUEST_PART_BYTES;
+	requests[submitted].length_bytes = 2 * (uint64_t)PIN_REQUEST_PART_BYTES_MIN;
 	submit();
 }
 
 static bool has_first_part(const void *arg)
 {
 	(void)arg;
-	return requests[0].done_bytes == PIN_REQUEST_PART_BYTES &&
+	return requests[0].done_bytes == PIN_REQUEST_PART_BYTES_MIN &&
 		runtime->shared.workers[0].device_queue.queued == 1;
 }
 
@@ -286,7 +287,7 @@ static void run_part_waits(void)
 	expect_all_given_back();
 	limit(1, 0);
 	finish();
-	MODEL_CHECK(requests[0].done_bytes >= PIN_REQUEST_PART_BYTES);
+	MODEL_CHECK(requests[0].done_bytes >= PIN_REQUEST_PART_BYTES_MIN);
 }
 
 /* Lifted at any time, while another has all the depth. */
@@ -385,5 +386,6 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
+	model_near_ns = 1000000000;
 	return model_main("device_queue", cases, PIN_ARRAY_COUNT(cases));
 }

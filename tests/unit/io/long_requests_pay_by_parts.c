@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a rate is paid by a long request part after part, so that others go on
- * beside one whose whole price is days; it gets nothing before its turn, and
+ * Goal: a rate is paid by a long request part after part, parts short enough
+ * for the rate, so that others go on beside one whose whole price is days; it
+ * gets nothing before its turn, and
  * while it waits for that it can be cancelled and come too late. A request that
  * has had a part is in its device's figures, however it ends. With rings,
  * without, and with those that others may reap. G2.
@@ -20,6 +21,8 @@
 /* At a GiB in a second: 18 hours. */
 #define ENDLESS_BYTES (UINT64_C(1) << 46)
 #define RATE (UINT64_C(1) << 30)
+/* A power of two up to a 50th of it for each of two workers, and once more. */
+#define RATE_PART (UINT64_C(4) << 20)
 /*
  * The place of the bytes that are never read, and room for as many as go out
  * until a paused machine gets to the cancel. AddressSanitizer checks the rights
@@ -86,7 +89,7 @@ static void check_others_go_on(void)
 	}
 	expect_number("cancel", 0, pinion_request_cancel(runtime, &endless.request));
 	expect_number("cancelled", -ECANCELED, requests_await(&endless));
-	expect_number("whole parts", 0, (long long)(endless.request.done_bytes % PART));
+	expect_number("whole parts", 0, (long long)(endless.request.done_bytes % RATE_PART));
 	/* At whatever point it was cancelled; none where the machine paused. */
 	device = figures();
 	if (endless.request.done_bytes > 0) {
@@ -115,19 +118,22 @@ static void check_time(void)
 	expect_true("as long as the rate says", took_ns >= least_ns);
 }
 
-/* The first part is paid for at once, the second would be in two years. */
+/* The first part is paid for at once, the second would be in an hour. */
 static void check_held_back(bool has_deadline)
 {
 	uint64_t throttled = figures().throttled;
 	struct requests_one one;
 
+	/* Nothing is reserved when the rate comes. */
+	limit(0);
 	limit(1);
 	begin(&one, 2 * PART);
 	if (has_deadline) {
 		one.request.deadline_ns = pinion_clock_now_ns() + 50 * 1000 * 1000;
 		expect_number("too late", -ETIME, requests_do(runtime, &one));
 		expect_true("a part, or none where the machine paused",
-			one.request.done_bytes == PART || one.request.done_bytes == 0);
+			one.request.done_bytes == PIN_REQUEST_PART_BYTES_MIN ||
+				one.request.done_bytes == 0);
 		return;
 	}
 	expect_number("submit", 0, pinion_request_submit(runtime, &one.request));
