@@ -67,7 +67,7 @@ static PIN_APART PIN_COLD int refuse_busy(
 	const struct pinion_runtime *runtime, const struct pinion_task *task)
 {
 #ifdef PIN_ENABLE_DCHECK
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 
 	pin_running_describe((pin_fault_fn)task->run, name);
 	pin_log(&runtime->shared.log, PINION_LOG_WARN,

@@ -13,11 +13,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TABLE_BYTES_MAX ((size_t)256 << 20)
@@ -27,6 +29,8 @@ enum {
 	PARTS_MAX = 64,
 	SECTIONS_MAX = 65536,
 	ROOT_BYTES = 32,
+	KEPT_NAMES = 8,
+	KEPT_SECONDS = 1,
 };
 
 /* A function: where it is in the file's addresses. */
@@ -418,4 +422,71 @@ void pin_symbols_name(
 		snprintf(out_name, PIN_SYMBOL_BYTES, "%.60s+0x%" PRIx64, base_name(image->path),
 			place);
 	}
+}
+
+/* ---- names of this process's ---- */
+
+struct kept_name {
+	uint64_t address;
+	time_t until; /* on CLOCK_MONOTONIC; another file may be there by then */
+	char name[PIN_SYMBOL_BYTES];
+};
+
+/* The lock is only tried: a thread that does not get it does without. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept_name kept[KEPT_NAMES]; /* [lock:kept_lock] */
+static uint32_t kept_next;		  /* [lock:kept_lock] */
+
+static time_t now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static bool find_kept(uint64_t address, char out_name[PIN_SYMBOL_BYTES])
+{
+	time_t now = now_seconds();
+	bool is_found = false;
+
+	if (pthread_mutex_trylock(&kept_lock) != 0) {
+		return false;
+	}
+	for (uint32_t i = 0; i < KEPT_NAMES && !is_found; i++) {
+		if (kept[i].address == address && now < kept[i].until) {
+			memcpy(out_name, kept[i].name, PIN_SYMBOL_BYTES);
+			is_found = true;
+		}
+	}
+	pthread_mutex_unlock(&kept_lock);
+	return is_found;
+}
+
+static void keep(uint64_t address, const char name[PIN_SYMBOL_BYTES])
+{
+	struct kept_name *place;
+
+	if (pthread_mutex_trylock(&kept_lock) != 0) {
+		return;
+	}
+	place = &kept[kept_next++ % KEPT_NAMES];
+	place->address = address;
+	place->until = now_seconds() + KEPT_SECONDS;
+	memcpy(place->name, name, PIN_SYMBOL_BYTES);
+	pthread_mutex_unlock(&kept_lock);
+}
+
+void pin_symbols_name_own(uint64_t address, char out_name[PIN_SYMBOL_BYTES])
+{
+	struct pin_symbols *symbols = NULL;
+
+	if (find_kept(address, out_name)) {
+		return;
+	}
+	memset(out_name, 0, PIN_SYMBOL_BYTES);
+	(void)pin_symbols_open((int)getpid(), &symbols);
+	pin_symbols_name(symbols, address, out_name);
+	pin_symbols_close(symbols);
+	keep(address, out_name);
 }

@@ -4,7 +4,12 @@
  * /proc/PID/maps and the symbol tables of the files that it names. So static
  * functions have names too, unless the file was stripped.
  *
- * Readers of traces call it, on any one thread; it takes milliseconds.
+ * Readers of traces call it, on any one thread, and what names a task in the
+ * log, so that all messages give a function the same name; it takes
+ * milliseconds. Not by dladdr(3): that does not know static functions, and
+ * waits for the loader's lock, which a caller of dlopen(3) or dlclose(3) holds
+ * for as long as constructors and destructors run, and these may wait for a
+ * worker.
  *
  * Invariant: nothing in a file is trusted: every place is checked against its
  * size, and a file that is none of ours gives no name.
@@ -32,5 +37,11 @@ void pin_symbols_close(struct pin_symbols *symbols);
  */
 void pin_symbols_name(
 	struct pin_symbols *symbols, uint64_t address, char out_name[PIN_SYMBOL_BYTES]);
+
+/*
+ * The same of this process; a name is kept for a second, in which the log may
+ * ask for it again and again. Any thread.
+ */
+void pin_symbols_name_own(uint64_t address, char out_name[PIN_SYMBOL_BYTES]);
 
 #endif

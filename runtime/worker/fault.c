@@ -25,7 +25,7 @@ static void say(struct pin_worker *worker, pin_fault_fn function, const char *wh
 {
 	static const char format[] = "worker %u: task %s %s: %s (%d)";
 	const struct pin_log *log = &worker->shared->log;
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 
 	if (pin_log_try(log, PINION_LOG_WARN, format)) {
 		pin_running_describe(function, name);
@@ -132,7 +132,7 @@ static void say_panic(const struct pin_worker *worker, const char *said)
 {
 	static const char format[] = "worker %u: task %s panicked: %.200s: %s (%d)";
 	const struct pin_log *log = &worker->shared->log;
-	char name[PIN_RUNNING_NAME_BYTES];
+	char name[PIN_SYMBOL_BYTES];
 
 	if (pin_log_try(log, PINION_LOG_ERROR, format)) {
 		pin_running_describe(pin_running_of(worker), name);

@@ -10,8 +10,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/worker/worker.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
+#include <string.h>
 
 static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 {
@@ -93,30 +92,10 @@ void pin_hooks_stop(struct pin_worker *worker)
 
 /* ---- running users' functions ---- */
 
-/*
- * Names of functions.
- */
-
-static const char *base_name(const char *path)
+void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES])
 {
-	const char *slash = strrchr(path, '/');
+	uint64_t address = 0;
 
-	return slash != NULL ? slash + 1 : path;
-}
-
-void pin_running_describe(pin_fault_fn function, char out_name[PIN_RUNNING_NAME_BYTES])
-{
-	void *address;
-	Dl_info found;
-
-	memcpy(&address, &function, sizeof(address));
-	if (dladdr(address, &found) == 0 || found.dli_fname == NULL) {
-		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%p", address);
-	} else if (found.dli_sname != NULL && found.dli_saddr == address) {
-		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%s (%s)", found.dli_sname,
-			base_name(found.dli_fname));
-	} else {
-		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%s+0x%zx", base_name(found.dli_fname),
-			(size_t)((char *)address - (char *)found.dli_fbase));
-	}
+	memcpy(&address, &function, sizeof(function));
+	pin_symbols_name_own(address, out_name);
 }

@@ -18,8 +18,6 @@
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
 
-#include <unistd.h>
-
 enum {
 	/* With a CPU for less than this part of the time, it lacks one, */
 	CPU_SHARE = 4,
@@ -104,15 +102,6 @@ static void describe_cause(const struct pin_thread_state *state, char *out, size
 	out[0] = '\0';
 }
 
-void pin_stall_name(uint64_t function, char out_name[PIN_SYMBOL_BYTES])
-{
-	struct pin_symbols *symbols = NULL;
-
-	(void)pin_symbols_open((int)getpid(), &symbols);
-	pin_symbols_name(symbols, function, out_name);
-	pin_symbols_close(symbols);
-}
-
 /* With a request, before it has run any task. */
 static void say_without_task(const struct pin_worker *worker, const char *cause)
 {
@@ -131,7 +120,7 @@ static void say_task(const struct pin_worker *worker, const char *cause)
 
 	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	if (pin_log_try(log, PINION_LOG_WARN, format)) {
-		pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
+		pin_running_describe(pin_running_of(worker), name);
 		pin_log_put(log, PINION_LOG_WARN, format, worker->index, name, lanes[lane],
 			(unsigned long long)worker->shared->tuning.stall_ms, cause);
 	}
@@ -396,7 +385,7 @@ static void say_of_ring(const struct pin_worker *worker)
 	pin_event_stall(worker->shared, PIN_STALLED_RING, worker->index, limit_us * 1000,
 		(uintptr_t)pin_running_of(worker));
 	if (pin_log_try(log, PINION_LOG_WARN, format)) {
-		pin_stall_name(pin_load_relaxed_u64(&worker->running), name);
+		pin_running_describe(pin_running_of(worker), name);
 		pin_log_put(
 			log, PINION_LOG_WARN, format, worker->index, limit_us, name, lanes[lane]);
 	}

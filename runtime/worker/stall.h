@@ -44,7 +44,6 @@
 #define PIN_WORKER_STALL_H
 
 #include "runtime/base/check.h"
-#include "runtime/host/symbols.h"
 #include "runtime/worker/state.h"
 
 static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
@@ -70,13 +69,6 @@ static inline void pin_stall_note_life(struct pin_worker *worker)
 	/* Relaxed, and its own: only the change matters. */
 	pin_store_relaxed_u32(&worker->life, pin_load_relaxed_u32(&worker->life) + 1);
 }
-
-/*
- * A function's name in these messages. Without dladdr(3): that waits for the
- * loader's lock, which a caller of dlopen(3) or dlclose(3) holds for as long as
- * constructors and destructors run, and these may wait for the watchdog.
- */
-void pin_stall_name(uint64_t function, char out_name[PIN_SYMBOL_BYTES]);
 
 /*
  * By the watchdog. Looks if it is time; returns when to come again. Without

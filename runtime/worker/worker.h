@@ -8,6 +8,7 @@
 #define PIN_WORKER_WORKER_H
 
 #include "runtime/host/cgroup.h"
+#include "runtime/host/symbols.h"
 #include "runtime/worker/state.h"
 
 #include <string.h>
@@ -119,8 +120,6 @@ bool pin_search_is_stalled(const struct pin_worker *victim);
  * when it fails or does not end. The last one counts until the next is entered.
  */
 
-enum { PIN_RUNNING_NAME_BYTES = 160 };
-
 /* Any function: callbacks are named by their address alone. */
 typedef void (*pin_fault_fn)(void);
 
@@ -144,8 +143,8 @@ static inline pin_fault_fn pin_running_of(const struct pin_worker *worker)
 	return function;
 }
 
-/* Its symbol if that is shown, else what addr2line(1) takes. */
-void pin_running_describe(pin_fault_fn function, char out_name[PIN_RUNNING_NAME_BYTES]);
+/* Its symbol if there is one, else what addr2line(1) takes. */
+void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES]);
 
 /* ---- hooks ---- */
 

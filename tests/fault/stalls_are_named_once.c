@@ -183,7 +183,7 @@ static const char *name_of(int (*run)(struct pinion_task *task))
 {
 	static char name[PIN_SYMBOL_BYTES];
 
-	pin_stall_name((uintptr_t)run, name);
+	pin_running_describe((pin_fault_fn)run, name);
 	return name;
 }
 

@@ -339,7 +339,7 @@ static bool check_real(const char *what, uint32_t io_level)
 	expect_true("as long as that", counters.cq_stall_us >= ROUNDS * LIMIT_US);
 	pinion_runtime_destroy(runtime);
 	expect_number("told", ROUNDS, count_lines());
-	pin_stall_name((uintptr_t)tasks_hold_run, name);
+	pin_running_describe((pin_fault_fn)tasks_hold_run, name);
 	expect_true("with the task", strstr(runtimes_log, name) != NULL);
 	close(ends[0]);
 	close(ends[1]);

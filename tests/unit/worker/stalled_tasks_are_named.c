@@ -123,7 +123,7 @@ static void await_named(struct pinion_runtime *thread_pool, uint32_t flags, cons
 	char name[PIN_SYMBOL_BYTES];
 	char line[sizeof(name) + 64];
 
-	pin_stall_name((uintptr_t)hold_until_told, name);
+	pin_running_describe((pin_fault_fn)hold_until_told, name);
 	snprintf(line, sizeof(line), "task %s of the %s lane", name, lane);
 	do {
 		call(thread_pool, flags, hold_until_told, NULL);

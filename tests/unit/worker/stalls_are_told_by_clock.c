@@ -118,7 +118,7 @@ static void check_limit(void)
 	uint64_t look_ns;
 
 	start(1, STALL_MS);
-	pin_stall_name((uintptr_t)run_on, name);
+	pin_running_describe((pin_fault_fn)run_on, name);
 	expect_lines("seen", 0, 0);
 	expect_lines("not yet", 0, LIMIT_NS / 2);
 	expect_lines("not yet", 0, LIMIT_NS / 2 - 1);
