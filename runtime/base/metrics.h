@@ -93,6 +93,8 @@ struct pin_meter {
 	struct pin_atomic_u64 park_until_ns;
 	/* when it last read the clock between two tasks, */
 	struct pin_atomic_u64 clock_ns;
+	/* and that after a task of `stall_ms` or more, */
+	struct pin_atomic_u64 long_end_ns;
 	/* and whether its thread has ended: 1. */
 	struct pin_atomic_u64 has_left;
 } PIN_CACHE_ALIGNED;

@@ -16,6 +16,7 @@
 
 #define PUBLISH_NS (UINT64_C(10) * 1000 * 1000)
 #define PARK_PUBLISH_NS (UINT64_C(1) * 1000 * 1000)
+#define STALL_MS_NS (UINT64_C(1) * 1000 * 1000)
 
 /* More than any worker has done. */
 #define UNPUBLISHED UINT64_MAX
@@ -303,6 +304,9 @@ PIN_APART void pin_metrics_note_row_slowly(
 	};
 
 	PIN_DCHECK(pin_worker_is_current(worker));
+	if (PIN_UNLIKELY(elapsed_ns >= worker->shared->tuning.stall_ms * STALL_MS_NS)) {
+		pin_meter_set(&worker->meter.long_end_ns, worker->now_ns);
+	}
 	pin_timings_note_row(&worker->observed, &row);
 }
 

@@ -141,11 +141,54 @@ static void say(const struct pin_worker *worker, const struct pin_thread_state *
 	}
 }
 
-static void say_over(struct pin_worker *worker, const struct pin_stall_look_times *times)
+/* A time between two checks, where no reading of the clock says more. */
+static uint64_t middle_ns(uint64_t before_ns, uint64_t after_ns)
 {
+	PIN_DCHECK(before_ns <= after_ns);
+	return before_ns + (after_ns - before_ns) / 2;
+}
+
+/*
+ * When it began with what it is in: when it last read the clock, which it does
+ * between tasks. A job that has reported progress since has not read it then.
+ */
+static uint64_t began_ns(const struct pin_worker *worker, uint64_t now_ns)
+{
+	const struct pin_stall *stall = &worker->stall;
+	uint64_t clock_ns = pin_meter_read(&worker->meter.clock_ns);
+	uint64_t seen_ns = stall->since_ns - stall->left_out_ns;
+
+	PIN_DCHECK(stall->is_seen && seen_ns <= now_ns);
+	if (clock_ns <= stall->before_ns) {
+		clock_ns = stall->before_ns == 0 ? seen_ns : middle_ns(stall->before_ns, seen_ns);
+	}
+	return pin_min_u64(clock_ns + stall->left_out_ns, now_ns);
+}
+
+/* It has gone on since the last check, when it was counted. */
+static uint64_t ended_ns(const struct pin_worker *worker, uint64_t now_ns)
+{
+	uint64_t end_ns = pin_meter_read(&worker->meter.long_end_ns);
+	uint64_t counted_ns = worker->stall.counted_ns;
+
+	return end_ns > counted_ns && end_ns <= now_ns ? end_ns : middle_ns(counted_ns, now_ns);
+}
+
+static void count_until(struct pin_shared *shared, struct pin_stall *stall, uint64_t until_ns)
+{
+	PIN_DCHECK(stall->is_told && until_ns >= stall->counted_ns);
+	pin_meter_add(&shared->stalls.task_ns, until_ns - stall->counted_ns);
+	stall->counted_ns = until_ns;
+}
+
+static void end_stall(struct pin_worker *worker, uint64_t now_ns)
+{
+	struct pin_stall *stall = &worker->stall;
+
+	count_until(worker->shared, stall, ended_ns(worker, now_ns));
 	pin_log(&worker->shared->log, PINION_LOG_INFO,
 		"worker %u goes on: it was without progress for %llu ms", worker->index,
-		pin_stall_lasted_ms(&worker->stall, times));
+		(unsigned long long)(stall->counted_ns - stall->began_ns) / PIN_STALL_MS_NS);
 }
 
 /* It has shown no sign for as long as the limit. */
@@ -166,9 +209,20 @@ static void judge_worker(
 		return;
 	}
 	stall->is_told = true;
-	stall->counted_ns = stall->since_ns;
+	stall->began_ns = began_ns(worker, now_ns);
+	stall->counted_ns = stall->began_ns;
 	pin_stall_note_found(shared, PIN_STALL_OF_TASK);
 	say(worker, &state);
+}
+
+/* 0: there was none. One that was long ago says nothing: it was held up. */
+static uint64_t last_check_ns(const struct pin_shared *shared, uint64_t now_ns)
+{
+	uint64_t looked_ns = shared->stalls.looked_ns;
+	uint64_t period_ns = pin_stall_limit_ns(shared) / PIN_STALL_LOOKS;
+
+	PIN_DCHECK(looked_ns <= now_ns);
+	return looked_ns == 0 || now_ns - looked_ns <= period_ns ? looked_ns : now_ns - period_ns;
 }
 
 static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
@@ -184,9 +238,12 @@ static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
 	}
 	worker->stall_look_signs = signs;
 	if (pin_stall_is_over(stall, is_so, signs)) {
-		say_over(worker, times);
+		end_stall(worker, times->now_ns);
 	}
 	stalled_ns = pin_stall_lasted_ns(stall, is_so, signs, times);
+	if (is_so && stall->since_ns == times->now_ns) {
+		stall->before_ns = last_check_ns(shared, times->now_ns);
+	}
 	if (stalled_ns >= pin_stall_limit_ns(shared)) {
 		if (!stall->is_told) {
 			judge_worker(shared, worker, signs, times->now_ns);
@@ -198,9 +255,7 @@ static void look_at_worker(struct pin_shared *shared, struct pin_worker *worker,
 		note_cpu(stall, &state, times->now_ns);
 	}
 	if (stall->is_seen && stall->is_told) {
-		PIN_DCHECK(times->now_ns >= stall->counted_ns);
-		pin_meter_add(&shared->stalls.task_ns, times->now_ns - stall->counted_ns);
-		stall->counted_ns = times->now_ns;
+		count_until(shared, stall, times->now_ns);
 	}
 }
 
@@ -446,6 +501,7 @@ static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_t
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		look_at_lane(shared, lane, times);
 	}
+	shared->stalls.looked_ns = times->now_ns;
 }
 
 static void look_at_rings(struct pin_shared *shared, const struct pin_stall_look_times *times)
@@ -482,6 +538,7 @@ uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching)
 	} else {
 		/* The next check is the first of all. */
 		stalls->look_ns = 0;
+		stalls->looked_ns = 0;
 	}
 	if (pin_stall_are_rings_watched(shared)) {
 		uint64_t ring_ns = look_if_due(shared, &stalls->ring_look_ns,

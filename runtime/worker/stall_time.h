@@ -51,6 +51,7 @@ static inline uint64_t pin_stall_lasted_ns(struct pin_stall *stall, bool is_so, 
 			.signs = signs, .since_ns = times->now_ns, .is_seen = true};
 	} else if (!stall->is_told) {
 		stall->since_ns += times->late_ns;
+		stall->left_out_ns += times->late_ns;
 	}
 	PIN_DCHECK(times->now_ns >= stall->since_ns);
 	return times->now_ns - stall->since_ns;

@@ -102,6 +102,9 @@ enum pin_running {
 struct pin_stall {
 	uint64_t signs;	      /* of life, at the last check */
 	uint64_t since_ns;    /* there were no others */
+	uint64_t before_ns;   /* the check before that, of a worker; 0: there was none */
+	uint64_t left_out_ns; /* of `since_ns`: the watchdog did not look */
+	uint64_t began_ns;    /* of a worker, once it is reported: its task, or what it does */
 	uint64_t counted_ns;  /* until when it is counted, once it is reported */
 	uint64_t cpu_ns;      /* that its thread had used, */
 	uint64_t delay_ns;    /* and waited for one, */
@@ -126,6 +129,7 @@ struct pin_stall_look_times {
 /* The same of all; but for the last lines it is the watchdog's. */
 struct pin_stalls {
 	uint64_t look_ns;      /* the next one, for tasks, devices and lanes; 0: at once */
+	uint64_t looked_ns;    /* the last one; 0: there was none, or it slept since */
 	uint64_t ring_look_ns; /* and for rings */
 	uint32_t looks_asked;  /* since `asked` was set */
 	bool is_quiet;	       /* there was no sign of life at the last one, nor is work left */

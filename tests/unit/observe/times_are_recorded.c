@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <pinion/thread_pool.h>
 
-enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000 };
+enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000, STALL_MS = 100 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_histogram got;
@@ -61,6 +61,7 @@ static void note(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 static int record_runs(struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
+	uint64_t stall_ns = STALL_MS * UINT64_C(1000000);
 
 	(void)task;
 	note(worker, 10 * 300, 10);
@@ -72,6 +73,11 @@ static int record_runs(struct pinion_task *task)
 	pin_metrics_note_row(worker, LONG_NS, 1);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_LOW);
 	pin_metrics_note_row(worker, LONG_NS, 1);
+	pin_metrics_note_row(worker, stall_ns - 1, 1);
+	expect_number("no stall", 0, (long long)pin_meter_read(&worker->meter.long_end_ns));
+	pin_metrics_note_row(worker, stall_ns, 1);
+	expect_number("the end of a stall", (long long)worker->now_ns,
+		(long long)pin_meter_read(&worker->meter.long_end_ns));
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	pin_metrics_record(worker, PINION_TIMING_WAKE, 100);
 	pin_metrics_record(worker, PINION_TIMING_WAKE, 100);
@@ -87,8 +93,11 @@ static void check_made_up(void)
 {
 	struct pinion_task task = {.run = record_runs};
 	struct pinion_worker_stats stats;
+	struct pinion_config config;
 
-	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	runtimes_tuning.stall_ms = STALL_MS;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	end();
 	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 300, 10 * PIN_TIMINGS_ROWS);

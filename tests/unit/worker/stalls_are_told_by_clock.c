@@ -152,6 +152,7 @@ static void check_end(void)
 	expect_number("its time", 4 * LIMIT_NS, (long long)pin_meter_read(&shared.stalls.task_ns));
 	expect_number("not over", 0, over_count);
 	pin_meter_add(&worker->meter.tasks_run, 1);
+	pin_meter_set(&worker->meter.long_end_ns, clock_ns + LIMIT_NS);
 	expect_lines("it is over", 1, LIMIT_NS);
 	expect_number("which is said", 1, over_count);
 	expect_true("with its time",
@@ -160,6 +161,99 @@ static void check_end(void)
 	expect_number("once", 1, over_count);
 	expect_number("counted once", 1,
 		(long long)pin_load_relaxed_u64(&shared.stalls.counts[PIN_STALL_OF_TASK]));
+}
+
+/* ---- how long it was ---- */
+
+/* The last stall is over: the log's time of it, and that of all. */
+static void expect_time(const char *what, uint64_t ms, uint64_t all_ns)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "worker 0 goes on: it was without progress for %llu ms",
+		(unsigned long long)ms);
+	expect_text(what, line, over_line);
+	expect_number(what, (long long)all_ns, (long long)pin_meter_read(&shared.stalls.task_ns));
+}
+
+/* Seen from now on, and named. */
+static void be_named(uint32_t lines)
+{
+	expect_lines("seen", lines - 1, 0);
+	expect_lines("not yet", lines - 1, LIMIT_NS / 2);
+	expect_lines("named", lines, LIMIT_NS / 2);
+}
+
+/* A task from 7 ms before the watchdog sees it to 3 ms after the last check. */
+static void check_task_time(void)
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+	uint64_t task_ns = 7 * MS_NS + LIMIT_NS + 3 * MS_NS;
+
+	expect_lines("before it", 0, 0);
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	pin_meter_set(&worker->meter.clock_ns, clock_ns + 2 * MS_NS);
+	clock_ns += 9 * MS_NS;
+	be_named(1);
+	expect_number("so far", (long long)(task_ns - 3 * MS_NS),
+		(long long)pin_meter_read(&shared.stalls.task_ns));
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	pin_meter_set(&worker->meter.long_end_ns, clock_ns + 3 * MS_NS);
+	pin_meter_set(&worker->meter.clock_ns, clock_ns + 4 * MS_NS);
+	expect_lines("it is over", 1, LIMIT_NS / 2);
+	expect_time("from its begin to its end", 30, task_ns);
+
+	/* The first after a sleep of the watchdog's: it has no check before. */
+	worker = start(1, STALL_MS);
+	expect_lines("before it", 0, 0);
+	(void)pin_stall_look(&shared, false);
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	clock_ns += 1000 * LIMIT_NS;
+	pin_meter_set(&worker->meter.clock_ns, clock_ns - 1 * MS_NS);
+	be_named(1);
+	expect_number("it began a millisecond before", (long long)(LIMIT_NS + MS_NS),
+		(long long)pin_meter_read(&shared.stalls.task_ns));
+
+	/* It was stopped for long, before it was named. */
+	worker = start(1, STALL_MS);
+	pin_meter_set(&worker->meter.clock_ns, clock_ns - 2 * MS_NS);
+	expect_lines("seen", 0, 0);
+	clock_ns = shared.stalls.look_ns + 50 * LIMIT_NS;
+	(void)pin_stall_look(&shared, true);
+	clock_ns = shared.stalls.look_ns;
+	(void)pin_stall_look(&shared, true);
+	expect_number("named", 1, line_count);
+	expect_number("without that time", (long long)(LIMIT_NS + 2 * MS_NS),
+		(long long)pin_meter_read(&shared.stalls.task_ns));
+}
+
+/* Reports of progress are read off no clock: it is half way between checks. */
+static void check_progress_time(void)
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+	uint64_t half_ns = LIMIT_NS / 4;
+
+	pin_meter_set(&worker->meter.clock_ns, clock_ns);
+	expect_lines("its task", 0, 0);
+	pin_worker_self = worker;
+	pin_stall_note_life(worker);
+	clock_ns += LIMIT_NS / 2;
+	be_named(1);
+	expect_number("so far", (long long)(half_ns + LIMIT_NS),
+		(long long)pin_meter_read(&shared.stalls.task_ns));
+	pin_stall_note_life(worker);
+	pin_worker_self = NULL;
+	expect_lines("it reports progress", 1, LIMIT_NS / 2);
+	expect_time("half and half", 30, 2 * half_ns + LIMIT_NS);
+
+	/* The watchdog was held up: no more than the half of its period. */
+	worker = start(1, STALL_MS);
+	expect_lines("before it", 0, 0);
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	clock_ns += 100 * LIMIT_NS;
+	be_named(1);
+	expect_number("of its period", (long long)(half_ns + LIMIT_NS),
+		(long long)pin_meter_read(&shared.stalls.task_ns));
 }
 
 /* A watchdog that was held up for long has seen nothing of that time. */
@@ -286,6 +380,8 @@ int main(void)
 	all_lanes.order.mask = PIN_LANES_ALL;
 	check_limit();
 	check_end();
+	check_task_time();
+	check_progress_time();
 	check_late_watchdog();
 	check_sign("task", end_task);
 	check_sign("cancelled", cancel_task);
