@@ -3,7 +3,8 @@
  * Lays out the metrics page of a runtime, and writes it.
  *
  * The runtime's creator sets it up; workers publish from their loops, before
- * they sleep, and when they leave. metrics_page.h has the parts.
+ * they sleep, and when they leave; the watchdog, of stalls. metrics_page.h has
+ * the parts.
  *
  * Invariant: between two tasks a worker's counts agree with each other, and
  * only then are they copied; so the sums in pinion_metrics(3) hold in each
@@ -55,6 +56,9 @@ static const struct value runtime_values[] = {
 	{"pool_buffers", "", PIN_PAGE_GAUGE},
 	{"pool_exhausted", "", PIN_PAGE_COUNTER},
 	{"pool_false_nulls", "", PIN_PAGE_COUNTER},
+	{"tasks_stalled", "", PIN_PAGE_GAUGE},
+	{"devices_stalled", "", PIN_PAGE_GAUGE},
+	{"lanes_starving", "", PIN_PAGE_GAUGE},
 };
 
 static const struct value device_values[] = {
@@ -444,7 +448,6 @@ void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 	struct pin_atomic_u64 *part = metrics->words + metrics->runtime_at;
 	uint64_t device_count = runtime->device_count;
 
-	PIN_DCHECK(gathered != NULL); /* its writer is a worker that has joined */
 	pin_seqlock_begin(&part[RUNTIME_SEQUENCE]);
 	pin_store_relaxed_u64(&part[RUNTIME_PUBLISHED], now_ns);
 	copy(&part[RUNTIME_FIRST], (const uint64_t *)(const void *)runtime, RUNTIME_VALUES);
@@ -452,7 +455,9 @@ void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 		copy(&part[DEVICES_AT + i * DEVICE_VALUES],
 			(const uint64_t *)(const void *)&devices[i], DEVICE_VALUES);
 	}
-	pin_timings_move(gathered, &part[TIMINGS_AT]);
+	if (gathered != NULL) {
+		pin_timings_move(gathered, &part[TIMINGS_AT]);
+	}
 	pin_seqlock_end(&part[RUNTIME_SEQUENCE]);
 }
 

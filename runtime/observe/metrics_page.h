@@ -15,7 +15,8 @@
  * at most every 10 ms, and before it sleeps, at most every millisecond;
  * counting itself never touches the page. If it sleeps with work that it has
  * not published it wakes once for that, within 10 ms. The worker that holds the
- * lock writes the runtime's part: at the same time, if no other does. `place`
+ * lock writes the runtime's part: at the same time, if no other does; so does
+ * the watchdog, where it has news of stalls. `place`
  * in a slot is written by itself, when the worker falls asleep and when it gets
  * up.
  *
@@ -151,6 +152,10 @@ struct pin_shown_runtime {
 	uint64_t device_stalls;
 	uint64_t starved_lanes;
 	struct pin_shown_pools pools;
+	/* At this moment. */
+	uint64_t tasks_stalled;
+	uint64_t devices_stalled;
+	uint64_t lanes_starving;
 };
 
 /* Of a device; in the order of their rows in the table. */
@@ -188,7 +193,7 @@ void pin_metrics_page_write_slot(
 
 /*
  * The runtime's values, those of its first devices, and the times that the
- * worker has gathered. By the holder of the lock.
+ * worker has gathered, or NULL. By the holder of the lock.
  */
 void pin_metrics_page_write_runtime(struct pin_metrics_page *metrics,
 	const struct pin_shown_runtime *runtime, const struct pin_shown_device *devices,

@@ -6,7 +6,8 @@
  * Sections say whose thread they are on: the watchdog's, or a worker's.
  *
  * Invariant: each stall of a device is counted, and named, once: by the worker
- * that takes the question, or by the watchdog that takes it back.
+ * that takes the question, or by the watchdog that takes it back. Only what was
+ * named goes on.
  */
 #include "runtime/worker/device_stall.h"
 #include "runtime/base/check.h"
@@ -95,6 +96,13 @@ static void say_of_device(const struct pin_shared *shared, uint32_t place,
 		(unsigned long long)request->offset_bytes);
 }
 
+/* After its line, so that the line of its end comes after that. */
+static void note_named(struct pin_shared *shared, uint32_t place)
+{
+	PIN_DCHECK(place < PIN_DISKS); /* a bit of 32 */
+	pin_fetch_or_seq_cst_u32(&shared->stalls.devices_now, UINT32_C(1) << place); /* [STALL-3] */
+}
+
 static bool take_question(struct pin_shared *shared, uint32_t place)
 {
 	uint32_t asked = place + 1;
@@ -122,6 +130,7 @@ void pin_device_stall_answer(struct pin_worker *worker)
 	pin_descriptor_describe(request->file->fd, file, sizeof(file));
 	pin_stall_note_found(shared, PIN_STALL_OF_DEVICE);
 	say_of_device(shared, asked - 1, request, file);
+	note_named(shared, asked - 1);
 }
 
 /* ---- by the watchdog ---- */
@@ -164,9 +173,38 @@ static void take_back(struct pin_shared *shared)
 	if (is_device_used(shared, asked - 1)) {
 		pin_stall_note_found(shared, PIN_STALL_OF_DEVICE);
 		say_of_device(shared, asked - 1, NULL, "");
+		note_named(shared, asked - 1);
+		stalls->has_news = true;
 	} else {
 		stalls->disks[asked - 1].is_seen = false;
 	}
+}
+
+/*
+ * Requests complete again. False: a worker is about to name it, and the end is
+ * for the next check.
+ */
+static bool end_stall(
+	struct pin_shared *shared, uint32_t place, const struct pin_stall_look_times *times)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+	const struct pin_disk *disk = &shared->disks.disks[place];
+	uint32_t bit = UINT32_C(1) << place;
+
+	PIN_DCHECK(stalls->disks[place].is_told);
+	if (take_question(shared, place)) {
+		/* It was not named, so it does not go on. */
+		return true;
+	}
+	if ((pin_load_acquire_u32(&stalls->devices_now) & bit) == 0) { /* [STALL-3] */
+		return false;
+	}
+	pin_fetch_and_seq_cst_u32(&stalls->devices_now, ~bit);
+	stalls->has_news = true;
+	pin_log(&shared->log, PINION_LOG_INFO,
+		"device %u:%u goes on: no request of it completed for %llu ms", major(disk->device),
+		minor(disk->device), pin_stall_lasted_ms(&stalls->disks[place], times));
+	return true;
 }
 
 static void look_at_device(
@@ -181,11 +219,9 @@ static void look_at_device(
 	if (is_so) {
 		shared->stalls.is_quiet = false;
 	}
-	if (pin_stall_is_over(stall, is_so, signs)) {
-		pin_log(&shared->log, PINION_LOG_INFO,
-			"device %u:%u goes on: no request of it completed for %llu ms",
-			major(disk->device), minor(disk->device),
-			pin_stall_lasted_ms(stall, times));
+	if (pin_stall_is_over(stall, is_so, signs) && !end_stall(shared, place, times)) {
+		shared->stalls.is_quiet = false;
+		return;
 	}
 	if (pin_stall_lasted_ns(stall, is_so, signs, times) >=
 			pin_stall_limit_ns(shared) * PIN_STALL_TIMES &&

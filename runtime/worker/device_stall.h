@@ -18,6 +18,11 @@
  *
  * [STALL-2] c against 2: each is a compare-and-swap from the same question, so
  * exactly one of them names it.
+ * [STALL-3] the namer sets the device's bit in `devices_now` (RMW) after its
+ * line -> the watchdog, which has found that the device goes on, loads it
+ * (acquire) before it says so, and clears the bit. While the question is open
+ * it takes that back instead, and neither line is written; while a worker is
+ * about to name the device it waits for its next check.
  */
 #ifndef PIN_WORKER_DEVICE_STALL_H
 #define PIN_WORKER_DEVICE_STALL_H

@@ -125,6 +125,12 @@ static void publish_slot(const struct pin_worker *worker)
 	pin_metrics_page_write_slot(&worker->observed, &shown, worker->now_ns);
 }
 
+/* Relaxed: a figure. */
+static uint64_t count_bits(const struct pin_atomic_u32 *bits)
+{
+	return (uint64_t)__builtin_popcount(pin_load_relaxed_u32(bits));
+}
+
 static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 {
 	uint64_t posted = 0;
@@ -155,6 +161,9 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 		.stall_ns = pin_meter_read(&shared->stalls.task_ns),
 		.device_stalls = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_DEVICE]),
 		.starved_lanes = pin_load_relaxed_u64(&shared->stalls.counts[PIN_STALL_OF_LANE]),
+		.tasks_stalled = pin_load_relaxed_u32(&shared->stalls.tasks_now),
+		.devices_stalled = count_bits(&shared->stalls.devices_now),
+		.lanes_starving = count_bits(&shared->stalls.lanes_now),
 	};
 }
 
@@ -211,10 +220,13 @@ static struct pin_shown_device observe_device(const struct pin_shared *shared, u
 	};
 }
 
-/* By the holder of the lock. `pools` NULL: they are as they were. */
-static void publish_runtime(struct pin_worker *worker, const struct pin_shown_pools *pools)
+/*
+ * By the holder of the lock. `pools` NULL: they are as they were. `gathered`: a
+ * worker's, or NULL.
+ */
+static void publish_runtime(struct pin_shared *shared, const struct pin_shown_pools *pools,
+	struct pin_timings *gathered, uint64_t now_ns)
 {
-	const struct pin_shared *shared = worker->shared;
 	struct pin_shown_runtime shown = observe_runtime(shared);
 	struct pin_shown_device devices[PIN_TIMED_DEVICES];
 
@@ -226,8 +238,7 @@ static void publish_runtime(struct pin_worker *worker, const struct pin_shown_po
 	for (uint32_t i = 0; i < shown.device_count && i < PIN_TIMED_DEVICES; i++) {
 		devices[i] = observe_device(shared, i);
 	}
-	pin_metrics_page_write_runtime(
-		shared->metrics, &shown, devices, worker->observed.timings, worker->now_ns);
+	pin_metrics_page_write_runtime(shared->metrics, &shown, devices, gathered, now_ns);
 }
 
 PIN_APART void pin_metrics_publish(struct pin_worker *worker)
@@ -242,10 +253,29 @@ PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 	worker->observed.published_work = UNPUBLISHED;
 	are_seen = observe_pools(worker->shared, &pools);
 	if (pin_lock_try(&metrics->lock)) {
-		publish_runtime(worker, are_seen ? &pools : NULL);
+		publish_runtime(worker->shared, are_seen ? &pools : NULL, worker->observed.timings,
+			worker->now_ns);
 		pin_lock_release(&metrics->lock, worker->shared->host);
 		worker->observed.published_work = pin_metrics_work(worker);
 	}
+}
+
+bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns)
+{
+	struct pin_metrics_page *metrics = shared->metrics;
+	struct pin_shown_pools pools;
+	bool are_seen;
+
+	if (metrics == NULL) {
+		return true;
+	}
+	are_seen = observe_pools(shared, &pools);
+	if (!pin_lock_try(&metrics->lock)) {
+		return false;
+	}
+	publish_runtime(shared, are_seen ? &pools : NULL, NULL, now_ns);
+	pin_lock_release(&metrics->lock, shared->host);
+	return true;
 }
 
 void pin_metrics_publish_last(struct pin_worker *worker)
@@ -263,7 +293,8 @@ void pin_metrics_publish_last(struct pin_worker *worker)
 	pin_metrics_set_place(worker, PINION_WORKER_ABSENT);
 	are_seen = observe_pools(worker->shared, &pools);
 	pin_lock_acquire(&metrics->lock, worker->shared->host);
-	publish_runtime(worker, are_seen ? &pools : NULL);
+	publish_runtime(
+		worker->shared, are_seen ? &pools : NULL, worker->observed.timings, worker->now_ns);
 	pin_lock_release(&metrics->lock, worker->shared->host);
 }
 

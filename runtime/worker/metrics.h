@@ -38,6 +38,12 @@ void pin_metrics_stop(struct pin_shared *shared);
 /* Copies the worker's counts, and moves its times. */
 void pin_metrics_publish(struct pin_worker *worker);
 
+/*
+ * Copies the runtime's values, by the watchdog, which has news of stalls.
+ * False: a worker copies them at this moment, perhaps without these.
+ */
+bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns);
+
 /* The last time, when it leaves its runtime; then waits for the lock. */
 void pin_metrics_publish_last(struct pin_worker *worker);
 

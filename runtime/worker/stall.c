@@ -4,7 +4,8 @@
  * finds; device_stall.c has devices.
  *
  * On the watchdog's thread, apart from what its sections say. It only reads
- * what workers publish anyway; what it keeps of each is in struct pin_stall.
+ * what workers publish anyway; what it keeps of each is in struct pin_stall. It
+ * writes what it has found to the metrics page.
  *
  * Invariant: each stall is counted, and named, once, however long it lasts.
  */
@@ -14,6 +15,7 @@
 #include "runtime/io/ring.h"
 #include "runtime/worker/device_stall.h"
 #include "runtime/worker/events.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/stall_time.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
@@ -179,13 +181,17 @@ static void count_until(struct pin_shared *shared, struct pin_stall *stall, uint
 	PIN_DCHECK(stall->is_told && until_ns >= stall->counted_ns);
 	pin_meter_add(&shared->stalls.task_ns, until_ns - stall->counted_ns);
 	stall->counted_ns = until_ns;
+	shared->stalls.has_news = true;
 }
 
 static void end_stall(struct pin_worker *worker, uint64_t now_ns)
 {
+	struct pin_stalls *stalls = &worker->shared->stalls;
 	struct pin_stall *stall = &worker->stall;
 
+	PIN_DCHECK(pin_load_relaxed_u32(&stalls->tasks_now) > 0);
 	count_until(worker->shared, stall, ended_ns(worker, now_ns));
+	pin_store_relaxed_u32(&stalls->tasks_now, pin_load_relaxed_u32(&stalls->tasks_now) - 1);
 	pin_log(&worker->shared->log, PINION_LOG_INFO,
 		"worker %u goes on: it was without progress for %llu ms", worker->index,
 		(unsigned long long)(stall->counted_ns - stall->began_ns) / PIN_STALL_MS_NS);
@@ -211,6 +217,9 @@ static void judge_worker(
 	stall->is_told = true;
 	stall->began_ns = began_ns(worker, now_ns);
 	stall->counted_ns = stall->began_ns;
+	/* Relaxed: a figure, and this is its only writer. */
+	pin_store_relaxed_u32(
+		&shared->stalls.tasks_now, pin_load_relaxed_u32(&shared->stalls.tasks_now) + 1);
 	pin_stall_note_found(shared, PIN_STALL_OF_TASK);
 	say(worker, &state);
 }
@@ -344,6 +353,18 @@ static void say_of_lane(const struct pin_shared *shared, uint32_t lane, uint64_t
 			  "worker for this one");
 }
 
+/* Relaxed: a figure, and this is its only writer. */
+static void set_starving(struct pin_shared *shared, uint32_t lane, bool is_starving)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+	uint32_t others = pin_load_relaxed_u32(&stalls->lanes_now) & ~PIN_LANE_BIT(lane);
+
+	PIN_DCHECK(lane < PIN_LANES);
+	pin_store_relaxed_u32(
+		&stalls->lanes_now, is_starving ? others | PIN_LANE_BIT(lane) : others);
+	stalls->has_news = true;
+}
+
 static void look_at_lane(
 	struct pin_shared *shared, uint32_t lane, const struct pin_stall_look_times *times)
 {
@@ -356,6 +377,7 @@ static void look_at_lane(
 		shared->stalls.is_quiet = false;
 	}
 	if (pin_stall_is_over(stall, is_so, signs)) {
+		set_starving(shared, lane, false);
 		pin_log(&shared->log, PINION_LOG_INFO,
 			"lane %s goes on: none of its tasks began for %llu ms", lanes[lane],
 			pin_stall_lasted_ms(stall, times));
@@ -363,6 +385,7 @@ static void look_at_lane(
 	if (pin_stall_lasted_ns(stall, is_so, signs, times) >= lane_limit_ns(shared, lane) &&
 		!stall->is_told) {
 		stall->is_told = true;
+		set_starving(shared, lane, true);
 		pin_stall_note_found(shared, PIN_STALL_OF_LANE);
 		say_of_lane(shared, lane, waiting);
 	}
@@ -486,6 +509,17 @@ static uint64_t late_ns(uint64_t due_ns, uint64_t now_ns, uint64_t period_ns)
 	return due_ns != 0 && now_ns - due_ns > period_ns / 2 ? now_ns - due_ns : 0;
 }
 
+/* Stalled workers and sleepers publish nothing. */
+static void publish(struct pin_shared *shared, uint64_t now_ns)
+{
+	if (shared->stalls.has_news && pin_metrics_publish_stalls(shared, now_ns)) {
+		shared->stalls.has_news = false;
+	}
+	if (shared->stalls.has_news) {
+		shared->stalls.is_quiet = false;
+	}
+}
+
 static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_times *times)
 {
 	shared->stalls.is_quiet = true;
@@ -502,6 +536,7 @@ static void look_at_all(struct pin_shared *shared, const struct pin_stall_look_t
 		look_at_lane(shared, lane, times);
 	}
 	shared->stalls.looked_ns = times->now_ns;
+	publish(shared, times->now_ns);
 }
 
 static void look_at_rings(struct pin_shared *shared, const struct pin_stall_look_times *times)

@@ -141,6 +141,15 @@ struct pin_stalls {
 	/* [W:watchdog R:any] how long they lasted, in all */
 	struct pin_atomic_u64 task_ns;
 	struct pin_atomic_u64 ring_ns;
+	/* [W:watchdog R:workers] what is stalled now: workers, bits of lanes */
+	struct pin_atomic_u32 tasks_now;
+	struct pin_atomic_u32 lanes_now;
+	/*
+	 * [W:watchdog, workers R:any] bits of devices that were named:
+	 * device_stall.h
+	 */
+	struct pin_atomic_u32 devices_now;
+	bool has_news; /* that are not on the metrics page */
 };
 
 /* What makes another way of each task's usual one; each is set once. */

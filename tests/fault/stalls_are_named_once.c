@@ -13,6 +13,7 @@
  * does not count.
  */
 #include "tests/support/fuses.h"
+#include "tests/support/metrics.h"
 #include "tests/support/requests.h"
 
 #include "runtime/worker/stall.h"
@@ -159,6 +160,22 @@ static int read_slowly(struct pinion_task *task)
 	return 0;
 }
 
+/* By the watchdog: the only worker is in the task. */
+static void await_on_page(const char *name, uint64_t least, uint64_t most)
+{
+	struct pinion_metrics *metrics = open_own(0);
+	int row = pinion_metrics_find(metrics, name, PINION_METRICS_RUNTIME, UINT32_MAX);
+	uint64_t value;
+
+	expect_ready(name, row >= 0);
+	do {
+		sched_yield();
+		(void)pinion_metrics_snapshot(metrics);
+		expect_number(name, 0, pinion_metrics_read(metrics, (uint32_t)row, 0, &value));
+	} while (value < least || value > most);
+	pinion_metrics_close(metrics);
+}
+
 static void run_one(struct pinion_runtime *runtime, int (*run)(struct pinion_task *task),
 	const char *name, const char *cause)
 {
@@ -169,8 +186,14 @@ static void run_one(struct pinion_runtime *runtime, int (*run)(struct pinion_tas
 	snprintf(where, sizeof(where), "task %s", name);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	await_line(where, cause);
+	await_on_page("stalls", 1, UINT64_MAX);
+	if (run != nap) {
+		/* It lasts until it is let go. */
+		await_on_page("tasks_stalled", 1, 1);
+	}
 	let_go();
 	tasks_await(&ended, 1);
+	await_on_page("tasks_stalled", 0, 0);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_one(where, "without progress");
 	expect_true("counted", runtimes_counters(runtime).stalls >= 1);

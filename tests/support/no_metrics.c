@@ -35,6 +35,13 @@ void pin_metrics_publish(struct pin_worker *worker)
 	(void)worker;
 }
 
+bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns)
+{
+	(void)shared;
+	(void)now_ns;
+	return true;
+}
+
 void pin_metrics_publish_last(struct pin_worker *worker)
 {
 	(void)worker;

@@ -160,6 +160,10 @@ static void check_cause(enum pin_thread_doing doing, const char *where, const ch
 		end, length > strlen(end) && strcmp(last_line + length - strlen(end), end) == 0);
 	expect_true("it is worker 0", strstr(last_line, "worker 0: ") == last_line);
 	expect_count("counted", 1, PIN_STALL_OF_TASK);
+	expect_number("it is stalled", 1, pin_load_relaxed_u32(&shared.stalls.tasks_now));
+	keep_alive(&workers[0]);
+	look_later(1);
+	expect_number("it is not", 0, pin_load_relaxed_u32(&shared.stalls.tasks_now));
 }
 
 static void look_after(struct pin_worker *other, uint64_t later_ns, uint64_t cpu_ns)
@@ -271,6 +275,7 @@ static void expect_lane_lines(
 
 static void check_lane(uint32_t lane, const char *name, uint32_t floor, const char *remedy)
 {
+	const struct pin_stalls *stalls = &shared.stalls;
 	struct pin_worker *workers = start(floor);
 	struct pinion_task task = {0};
 	char begin[128];
@@ -288,6 +293,7 @@ static void check_lane(uint32_t lane, const char *name, uint32_t floor, const ch
 	expect_true(remedy, strstr(last_line, remedy) != NULL);
 	expect_lane_lines("once", workers, 1, 3 * LONG_NS);
 	expect_count("counted once", 1, PIN_STALL_OF_LANE);
+	expect_number("it starves", PIN_LANE_BIT(lane), pin_load_relaxed_u32(&stalls->lanes_now));
 	expect_number("not over", 0, over_count);
 	pin_meter_add(lane == PINION_LANE_HIGH	  ? &workers[1].meter.high_run
 			: lane == PINION_LANE_LOW ? &workers[1].meter.low_run
@@ -295,6 +301,7 @@ static void check_lane(uint32_t lane, const char *name, uint32_t floor, const ch
 		1);
 	expect_lane_lines("one has begun", workers, 1, 1);
 	expect_number("which is said", 1, over_count);
+	expect_number("it does not", 0, pin_load_relaxed_u32(&stalls->lanes_now));
 	expect_lane_lines("another waits", workers, 2, LONG_NS);
 	expect_count("counted again", 2, PIN_STALL_OF_LANE);
 }
@@ -393,9 +400,11 @@ static void check_device(void)
 	expect_lane_lines("once", workers, 1, 2 * LONG_NS);
 	expect_count("counted once", 1, PIN_STALL_OF_DEVICE);
 	expect_number("not over", 0, over_count);
+	expect_number("it is", 1 << DISK, pin_load_relaxed_u32(&shared.stalls.devices_now));
 	pin_meter_add(&workers[1].device_queue.accounts[0].requests, 1);
 	expect_lane_lines("it goes on", workers, 1, 1);
 	expect_number("which is said", 1, over_count);
+	expect_number("it is not", 0, pin_load_relaxed_u32(&shared.stalls.devices_now));
 }
 
 /* Their worker is in a long task, or they have just ended. */
@@ -438,6 +447,18 @@ static void check_unanswered(void)
 	note_used(&workers[1], 0);
 	expect_lane_lines("they have ended", workers, 0, LIMIT_NS / 2);
 	expect_number("nothing was named that goes on", 0, over_count);
+
+	/* They go on before any worker has answered. */
+	workers = start(16);
+	open_disk(&workers[1]);
+	note_used(&workers[1], 1);
+	expect_lane_lines("seen", workers, 0, 0);
+	expect_lane_lines("asked", workers, 0, LONG_NS);
+	pin_meter_add(&workers[1].device_queue.accounts[0].requests, 1);
+	expect_lane_lines("one has ended", workers, 0, LIMIT_NS / 2);
+	expect_number("nothing was named that goes on", 0, over_count);
+	expect_number("no question", 0, pin_load_relaxed_u32(&shared.stalls.asked));
+	expect_count("none", 0, PIN_STALL_OF_DEVICE);
 
 	/* Reads by calls: each is its worker's task, and named as such. */
 	workers = start(16);
