@@ -157,8 +157,7 @@ struct pinion_pool {
 	struct pin_atomic_u32 owners;
 	struct pin_atomic_u32 is_closed;
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
-	/* [W:any R:any] how long threads waited, as struct pinion_histogram */
-	struct pin_atomic_u64 waits_sum_ns;
+	/* [W:any R:any] how long they waited, as struct pinion_histogram */
 	struct pin_atomic_u64 waits[PINION_HISTOGRAM_BUCKETS];
 	/* [const] for its beginning and its end */
 	uint32_t cache_count;

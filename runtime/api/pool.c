@@ -305,7 +305,8 @@ static void note_wait(struct pinion_pool *pool, uint64_t waited_ns)
 {
 	/* Relaxed: figures. */
 	pin_fetch_add_relaxed_u64(&pool->waits[pin_histogram_bucket(waited_ns)], 1);
-	pin_fetch_add_relaxed_u64(&pool->waits_sum_ns, waited_ns);
+	pin_fetch_add_relaxed_u64(&pool->pool.waits, 1);
+	pin_fetch_add_relaxed_u64(&pool->pool.wait_ns, waited_ns);
 }
 
 /*
@@ -552,7 +553,7 @@ void pinion_pool_get_stats(
 void pinion_pool_get_waits(const struct pinion_pool *pool, struct pinion_histogram *out_histogram)
 {
 	memset(out_histogram, 0, sizeof(*out_histogram));
-	out_histogram->sum_ns = pin_load_relaxed_u64(&pool->waits_sum_ns);
+	out_histogram->sum_ns = pin_load_relaxed_u64(&pool->pool.wait_ns);
 	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
 		out_histogram->buckets[i] = pin_load_relaxed_u64(&pool->waits[i]);
 		out_histogram->count += out_histogram->buckets[i];

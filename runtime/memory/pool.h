@@ -442,6 +442,8 @@ uint32_t pin_pool_count(const struct pin_pool *pool);
 struct pin_pool_shortages {
 	uint64_t exhausted;
 	uint64_t false_nulls;
+	uint64_t waits;
+	uint64_t wait_ns;
 };
 
 /* Adds the pool's. Any thread. */
@@ -451,6 +453,8 @@ static inline void pin_pool_add_shortages(
 	/* Relaxed: figures. */
 	sum->exhausted += pin_load_relaxed_u64(&pool->exhausted);
 	sum->false_nulls += pin_load_relaxed_u64(&pool->false_nulls);
+	sum->waits += pin_load_relaxed_u64(&pool->waits);
+	sum->wait_ns += pin_load_relaxed_u64(&pool->wait_ns);
 }
 
 /* ---- thread cache ---- */

@@ -74,6 +74,8 @@ struct pin_pool {
 	struct pin_atomic_u64 exhausted;   /* times that nothing was free */
 	struct pin_atomic_u64 false_nulls; /* [W:holders of the lock R:any] */
 	struct pin_atomic_u64 misuses;
+	struct pin_atomic_u64 waits; /* of threads and tasks: api/pool.c */
+	struct pin_atomic_u64 wait_ns;
 };
 
 /* What the owner of a magazine gathers for other nodes; NULL: there is one. */

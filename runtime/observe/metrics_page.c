@@ -56,6 +56,8 @@ static const struct value runtime_values[] = {
 	{"pool_buffers", "", PIN_PAGE_GAUGE},
 	{"pool_exhausted", "", PIN_PAGE_COUNTER},
 	{"pool_false_nulls", "", PIN_PAGE_COUNTER},
+	{"pool_waits", "", PIN_PAGE_COUNTER},
+	{"pool_wait_ns", "ns", PIN_PAGE_COUNTER},
 	{"tasks_stalled", "", PIN_PAGE_GAUGE},
 	{"devices_stalled", "", PIN_PAGE_GAUGE},
 	{"lanes_starving", "", PIN_PAGE_GAUGE},

@@ -102,6 +102,8 @@ struct pin_shown_pools {
 	uint64_t buffers;
 	uint64_t exhausted;
 	uint64_t false_nulls;
+	uint64_t waits;
+	uint64_t wait_ns;
 };
 
 struct pin_metrics_page {

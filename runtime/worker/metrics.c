@@ -197,6 +197,8 @@ static bool observe_pools(struct pin_shared *shared, struct pin_shown_pools *out
 	pin_lock_release(&shared->pools_lock, shared->host);
 	out_shown->exhausted = sum.exhausted;
 	out_shown->false_nulls = sum.false_nulls;
+	out_shown->waits = sum.waits;
+	out_shown->wait_ns = sum.wait_ns;
 	return true;
 }
 

@@ -113,6 +113,8 @@ static const struct meaning of_runtimes[] = {
 	{"pool_buffers", "Buffers of these pools."},
 	{"pool_exhausted", "Times that none of a pool's buffers was free."},
 	{"pool_false_nulls", "Of these, those at which a buffer had been free for 10 ms."},
+	{"pool_waits", "Waits for a buffer of these pools, by threads and tasks."},
+	{"pool_wait_ns", "How long these waits took."},
 	{"tasks_stalled", "Tasks that are stalled now."},
 	{"devices_stalled", "Devices that are stalled now."},
 	{"lanes_starving", "Lanes of which no task begins now."},

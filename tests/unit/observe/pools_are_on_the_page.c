@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the metrics page has how many pools and buffers a runtime has, and how
- * often none was free, of pools that have ended too; pools of no runtime are
- * not among them, and without pools all of it is 0. BP-26, C17.
+ * often none was free and how often and for how long a thread waited, of pools
+ * that have ended too; pools of no runtime are not among them, and without
+ * pools all of it is 0. BP-26, C17.
  * Method: a runtime of one worker, which publishes when a task has run.
  */
 #include "tests/support/metrics.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3 };
+#include <errno.h>
+#include <pinion/timer.h>
+
+enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3, WAIT_NS = 2000000 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_metrics *metrics;
@@ -71,6 +75,23 @@ static struct pinion_pool *make_pool(struct pinion_runtime *of)
 	return pool;
 }
 
+/* One of them waits until its time is over. */
+static void wait_in_vain(struct pinion_pool *pool)
+{
+	struct pinion_buffer none;
+
+	expect_number("none in time", -ETIME,
+		pinion_pool_acquire_wait(pool, pinion_clock_now_ns() + WAIT_NS, &none));
+}
+
+static long long exhausted_of(const struct pinion_pool *pool)
+{
+	struct pinion_pool_stats stats;
+
+	pinion_pool_get_stats(pool, &stats, sizeof(stats));
+	return (long long)stats.exhausted;
+}
+
 /* From outside, until none is free and some more times. */
 static void run_dry(struct pinion_pool *pool)
 {
@@ -80,9 +101,10 @@ static void run_dry(struct pinion_pool *pool)
 	for (uint32_t i = 0; i < BUFFERS; i++) {
 		expect_number("buffer", 0, pinion_pool_try_acquire(pool, &buffers[i]));
 	}
-	for (uint32_t i = 0; i < SHORTAGES; i++) {
+	for (uint32_t i = 0; i < SHORTAGES - 1; i++) {
 		expect_true("none", pinion_pool_try_acquire(pool, &none) != 0);
 	}
+	wait_in_vain(pool);
 	for (uint32_t i = 0; i < BUFFERS; i++) {
 		pinion_pool_release(pool, &buffers[i]);
 	}
@@ -94,6 +116,8 @@ int main(void)
 	struct pinion_pool *pool;
 	struct pinion_pool *other;
 	struct pinion_pool *apart;
+	long long exhausted;
+	long long wait_ns;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
 	config.pool_bytes = 1 << 20;
@@ -106,11 +130,18 @@ int main(void)
 	run_dry(pool);
 	run_dry(other);
 	run_dry(apart);
-	expect_pools(2, 2 * SHORTAGES);
+	exhausted = exhausted_of(pool) + exhausted_of(other);
+	expect_true("each time", exhausted >= 2 * SHORTAGES);
+	expect_pools(2, exhausted);
+	expect_number("waits", 2, value("pool_waits"));
+	wait_ns = value("pool_wait_ns");
+	expect_true("their time", wait_ns >= 2 * WAIT_NS);
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
-	expect_pools(1, 2 * SHORTAGES);
+	expect_pools(1, exhausted);
 	expect_number("destroy", 0, pinion_pool_destroy(other));
-	expect_pools(0, 2 * SHORTAGES);
+	expect_pools(0, exhausted);
+	expect_number("waits", 2, value("pool_waits"));
+	expect_number("as before", wait_ns, value("pool_wait_ns"));
 	expect_number("destroy", 0, pinion_pool_destroy(apart));
 	pinion_metrics_close(metrics);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
