@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,33 +20,22 @@
 #include <unistd.h>
 
 enum {
-	RECORD_FILE = 1,
 	TABLE_MIN = 1024,
 	NS_PER_SECOND = 1000 * 1000 * 1000,
 	/* The coarsest that times of changes are on local file systems. */
 	FRESH_NS = NS_PER_SECOND,
 	READ_BYTES = 64 << 10,
-	FACTS = 5,
-};
-
-/* Of a record, before its path and its output. */
-struct record {
-	uint64_t inode;
-	uint64_t size_bytes;
-	int64_t modified_ns;
-	int64_t changed_ns;
-	uint64_t counts[CHECKPOINTING_COUNTS];
-	int32_t error;	  /* negative errno; 0: done */
-	uint32_t is_done; /* nothing else was said of it */
-	uint64_t path_bytes;
-	uint64_t text_bytes;
+	INTERVAL_NS_MIN = 1000 * 1000,
+	INTERVAL_SECONDS_MAX = 86400,
 };
 
 struct entry {
 	uint64_t hash; /* of the path */
 	uint64_t offset;
-	uint64_t length; /* 0: the entry is free */
+	uint64_t length; /* 0: the entry is free; with VISITED: this run has seen it */
 };
+
+#define VISITED (UINT64_C(1) << 63)
 
 struct checkpointing {
 	struct pinion_checkpoint *log;
@@ -54,6 +44,8 @@ struct checkpointing {
 	size_t count;
 	uint64_t found_count; /* [W:any R:any] */
 	struct stat status;   /* of the log's file, 0: not known */
+	uint64_t added_count; /* [W:any R:any] */
+	uint64_t lost_count;  /* [W:any R:any] files without a record: no memory */
 };
 
 /* ---- options ---- */
@@ -61,8 +53,8 @@ struct checkpointing {
 /* Results do not depend on these. */
 static const char *const neutral[] = {"workers", "window", "direct", "io", "bwlimit", "iops-limit",
 	"ioprio", "nice", "psi-target", "latency-target", "limits-file", "stats", "trace",
-	"no-cache", "max-compile-time", "checkpoint", "resume", "salvage", "output", "file-timeout",
-	"color", "quiet"};
+	"no-cache", "max-compile-time", "checkpoint", "resume", "salvage", "checkpoint-interval",
+	"shard", "shard-from-env", "output", "file-timeout", "color", "quiet"};
 
 /* The content of these files counts, and not their names. */
 static const char *const files[] = {"rules", "baseline"};
@@ -81,6 +73,9 @@ bool checkpointing_parse(struct checkpointing_options *options, const char *name
 {
 	if (strcmp(name, "checkpoint") == 0) {
 		options->file = value;
+	} else if (strcmp(name, "checkpoint-interval") == 0) {
+		return options_duration(name, value, INTERVAL_NS_MIN,
+			(uint64_t)INTERVAL_SECONDS_MAX * NS_PER_SECOND, &options->interval_ns);
 	} else if (strcmp(name, "resume") == 0) {
 		options->resumes = true;
 	} else {
@@ -143,9 +138,12 @@ bool checkpointing_note(
 
 bool checkpointing_check(const struct checkpointing_options *options)
 {
-	if (options->file == NULL && (options->resumes || options->salvages)) {
+	if (options->file == NULL &&
+		(options->resumes || options->salvages || options->interval_ns > 0)) {
 		report_line("--%s is about the log of --checkpoint=FILE, which is not given",
-			options->resumes ? "resume" : "salvage");
+			options->resumes	    ? "resume"
+				: options->salvages ? "salvage"
+						    : "checkpoint-interval");
 		return false;
 	}
 	if (options->salvages && !options->resumes) {
@@ -178,7 +176,8 @@ static struct entry *find_entry(const struct checkpointing *own, uint64_t hash)
 {
 	size_t at = (size_t)hash & (own->capacity - 1);
 
-	while (own->entries[at].length != 0 && own->entries[at].hash != hash) {
+	while (__atomic_load_n(&own->entries[at].length, __ATOMIC_RELAXED) != 0 &&
+		own->entries[at].hash != hash) {
 		at = (at + 1) & (own->capacity - 1);
 	}
 	return &own->entries[at];
@@ -204,28 +203,47 @@ static bool grow(struct checkpointing *own)
 	return true;
 }
 
+/* Of a file, the path and its length; false: of none, or damaged. */
+static bool path_of(
+	const struct pinion_checkpoint_record *record, const char **out_path, size_t *out_length)
+{
+	struct checkpoint_file head;
+
+	*out_path = (const char *)record->bytes;
+	*out_length = record->length_bytes;
+	if (record->type == CHECKPOINT_RECORD_GONE) {
+		return true;
+	}
+	if (record->type != CHECKPOINT_RECORD_FILE || record->length_bytes < sizeof(head)) {
+		return false;
+	}
+	memcpy(&head, record->bytes, sizeof(head));
+	*out_path += sizeof(head);
+	*out_length = (size_t)head.path_bytes;
+	return head.path_bytes <= record->length_bytes - sizeof(head) &&
+		head.text_bytes == record->length_bytes - sizeof(head) - head.path_bytes;
+}
+
 /* The last record of a path counts. */
 static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_record *record)
 {
-	struct record head;
+	const char *path;
 	struct entry *entry;
 	uint64_t hash;
+	size_t length;
 
-	if (record->type != RECORD_FILE || record->length_bytes < sizeof(head)) {
-		return true;
-	}
-	memcpy(&head, record->bytes, sizeof(head));
-	if (head.path_bytes > record->length_bytes - sizeof(head) ||
-		head.text_bytes != record->length_bytes - sizeof(head) - head.path_bytes) {
+	if (!path_of(record, &path, &length)) {
 		return true;
 	}
 	if (own->count * 2 >= own->capacity && !grow(own)) {
 		return false;
 	}
-	hash = hash_path((const char *)record->bytes + sizeof(head), head.path_bytes);
+	hash = hash_path(path, length);
 	entry = find_entry(own, hash);
 	own->count += entry->length == 0 ? 1 : 0;
-	*entry = (struct entry){hash, record->offset_bytes, record->length_bytes};
+	/* What is gone is as long as no file's record. */
+	*entry = (struct entry){hash, record->offset_bytes,
+		record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes};
 	return true;
 }
 
@@ -240,6 +258,23 @@ static int read_table(struct checkpointing *own)
 		}
 	}
 	return rc;
+}
+
+/* The length of its record, 0: earlier runs have none. The run has seen it. */
+static uint64_t visit(struct checkpointing *own, const struct pinion_scan_file *file,
+	const struct entry **out_entry)
+{
+	struct entry *entry;
+
+	if (own->count == 0) {
+		return 0;
+	}
+	entry = find_entry(own, hash_path(file->path, file->path_bytes));
+	*out_entry = entry;
+	if (entry->length == 0) {
+		return 0;
+	}
+	return __atomic_fetch_or(&entry->length, VISITED, __ATOMIC_RELAXED) & ~VISITED;
 }
 
 /* ---- begin and end ---- */
@@ -261,27 +296,38 @@ static void add_root(struct output_text *text, const char *path)
 /* Of a text that ends in a zero. */
 static const char *value_of(const struct output_text *text)
 {
-	return text->bytes[0] == '\0' ? "(none)" : text->bytes;
+	return text->bytes[0] == '\0' ? CHECKPOINT_NONE : text->bytes;
 }
 
 static int open_log(struct checkpointing *own, const struct checkpointing_options *options,
 	const char *command, const struct output_text *roots)
 {
-	const struct pinion_checkpoint_fact facts[FACTS] = {
-		{"command", command},
-		{"version", pinion_version()},
-		{"options", value_of(&options->given)},
-		{"rules and baseline", value_of(&options->contents)},
-		{"root", value_of(roots)},
-	};
+	static const char *const names[CHECKPOINT_FACTS] = CHECKPOINT_FACT_NAMES;
+	char shard[32];
+	const char *values[CHECKPOINT_FACTS] = {command, pinion_version(),
+		value_of(&options->given), value_of(&options->contents), value_of(roots),
+		CHECKPOINT_NONE};
+	struct pinion_checkpoint_fact facts[CHECKPOINT_FACTS];
 	struct pinion_checkpoint_config config;
+
+	if (options->sharding.count > 0) {
+		snprintf(shard, sizeof(shard), "%u/%u", options->sharding.index,
+			options->sharding.count);
+		values[CHECKPOINT_FACTS - 1] = shard;
+	}
+	for (int i = 0; i < CHECKPOINT_FACTS; i++) {
+		facts[i] = (struct pinion_checkpoint_fact){names[i], values[i]};
+	}
 
 	pinion_checkpoint_config_init(&config);
 	config.flags = (options->resumes ? PINION_CHECKPOINT_RESUME : 0u) |
 		(options->salvages ? PINION_CHECKPOINT_SALVAGE : 0u);
 	config.facts = facts;
-	config.fact_count = FACTS;
+	config.fact_count = CHECKPOINT_FACTS;
 	config.log = report_log;
+	if (options->interval_ns > 0) {
+		config.sync_ns = options->interval_ns;
+	}
 	return pinion_checkpoint_open(options->file, &config, &own->log);
 }
 
@@ -332,24 +378,103 @@ bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t devic
 		checkpointing->status.st_dev == device && checkpointing->status.st_ino == inode;
 }
 
-bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete)
+/* Appends that a path of an earlier run is gone. */
+static int note_gone(struct checkpointing *own, const struct entry *entry)
 {
-	int rc;
+	uint8_t *bytes = malloc((size_t)entry->length);
+	struct checkpoint_file head;
+	int rc = bytes == NULL
+		? -ENOMEM
+		: pinion_checkpoint_read(own->log, entry->offset, bytes, (size_t)entry->length);
+
+	if (rc == 0) {
+		struct iovec part = {bytes + sizeof(head), 0};
+
+		memcpy(&head, bytes, sizeof(head));
+		part.iov_len = (size_t)head.path_bytes;
+		rc = pinion_checkpoint_append(own->log, CHECKPOINT_RECORD_GONE, &part, 1, 0);
+	}
+	free(bytes);
+	return rc;
+}
+
+/* What the log says is then what the output says. */
+static int note_end(struct checkpointing *own, const struct checkpointing_end *end)
+{
+	static const struct output_text nothing;
+	const struct output_text *head = end->head == NULL ? &nothing : end->head;
+	struct checkpoint_end last = {
+		.totals = end->totals,
+		.has_trouble = end->has_trouble,
+		.form = end->form,
+		.head_bytes = head->length,
+	};
+	struct iovec parts[] = {{&last, sizeof(last)}, {head->bytes, head->length}};
+	int rc = head->failed ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < own->capacity && rc == 0; i++) {
+		const struct entry *entry = &own->entries[i];
+
+		if (entry->length >= sizeof(struct checkpoint_file) &&
+			(entry->length & VISITED) == 0) {
+			rc = note_gone(own, entry);
+		}
+	}
+	return rc < 0 ? rc : pinion_checkpoint_append(own->log, CHECKPOINT_RECORD_END, parts, 2, 0);
+}
+
+/* Whether each file that has ended has a record. */
+static bool is_covered(const struct checkpointing *own, const struct checkpointing_end *end)
+{
+	uint64_t noted_count = own->found_count + own->added_count;
+
+	/* Files that are archives are noted by no record. */
+	if (own->lost_count == 0 &&
+		(noted_count == end->noted_count || end->form == CHECKPOINT_FORM_ARCHIVES)) {
+		return true;
+	}
+	report_line("the log has %llu of %llu files%s: --resume does the others again",
+		(unsigned long long)noted_count, (unsigned long long)end->noted_count,
+		own->lost_count > 0 ? ", as memory ran out" : "");
+	return false;
+}
+
+bool checkpointing_end(struct checkpointing *checkpointing, const struct checkpointing_end *end)
+{
+	bool is_complete = end != NULL;
+	int rc = 0;
 
 	if (checkpointing == NULL) {
 		return true;
 	}
-	rc = pinion_checkpoint_close(checkpointing->log, is_complete ? 1 : 0);
+	if (is_complete) {
+		is_complete = is_covered(checkpointing, end);
+		rc = is_complete ? note_end(checkpointing, end) : -ENOMEM;
+		is_complete = rc == 0;
+	}
+	if (pinion_checkpoint_close(checkpointing->log, is_complete ? 1 : 0) != 0) {
+		rc = -EIO; /* reported */
+	}
 	free(checkpointing->entries);
 	free(checkpointing);
 	return rc == 0;
 }
 
-uint64_t checkpointing_found(const struct checkpointing *checkpointing)
+void checkpointing_report(const struct checkpointing *checkpointing, bool is_stopped)
 {
-	return checkpointing == NULL
+	uint64_t found_count = checkpointing == NULL
 		? 0
 		: __atomic_load_n(&checkpointing->found_count, __ATOMIC_RELAXED);
+
+	if (is_stopped) {
+		report_line(checkpointing == NULL
+				? "stopped early by a signal"
+				: "stopped early by a signal; --resume goes on from here");
+	}
+	if (found_count > 0) {
+		report_note(
+			"%llu files were done by earlier runs", (unsigned long long)found_count);
+	}
 }
 
 /* ---- files ---- */
@@ -378,7 +503,7 @@ static void look_at(const struct pinion_scan_file *file, struct checkpointing_fi
 		!S_ISREG(status.st_mode) || time_ns(&now) - out_own->changed_ns < FRESH_NS;
 }
 
-static bool is_same(const struct record *head, const struct checkpointing_file *own)
+static bool is_same(const struct checkpoint_file *head, const struct checkpointing_file *own)
 {
 	return head->is_done != 0 && !own->is_fresh && head->inode == own->inode &&
 		head->size_bytes == own->size_bytes && head->modified_ns == own->modified_ns &&
@@ -387,22 +512,21 @@ static bool is_same(const struct record *head, const struct checkpointing_file *
 
 int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
 	struct checkpointing_file *out_own, struct output_text *out_text,
-	uint64_t out_counts[CHECKPOINTING_COUNTS])
+	uint64_t out_counts[CHECKPOINT_COUNTS])
 {
-	uint64_t hash = hash_path(file->path, file->path_bytes);
-	const struct entry *entry;
-	struct record head;
+	const struct entry *entry = NULL;
+	uint64_t length = visit(checkpointing, file, &entry);
+	struct checkpoint_file head;
 	uint8_t *bytes;
 	int found = 0;
 
 	look_at(file, out_own);
-	entry = checkpointing->count == 0 ? NULL : find_entry(checkpointing, hash);
-	if (entry == NULL || entry->length == 0) {
+	if (length < sizeof(head)) {
 		return 0;
 	}
-	bytes = malloc(entry->length);
+	bytes = malloc((size_t)length);
 	if (bytes == NULL ||
-		pinion_checkpoint_read(checkpointing->log, entry->offset, bytes, entry->length) <
+		pinion_checkpoint_read(checkpointing->log, entry->offset, bytes, (size_t)length) <
 			0) {
 		free(bytes);
 		return 0;
@@ -426,7 +550,7 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
 	bool is_whole)
 {
-	struct record head = {
+	struct checkpoint_file head = {
 		.inode = own->inode,
 		.size_bytes = own->size_bytes,
 		.modified_ns = own->modified_ns,
@@ -436,6 +560,7 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 		.path_bytes = file->path_bytes,
 		.text_bytes = result->length,
 	};
+	const struct entry *entry;
 	struct iovec parts[] = {
 		{&head, sizeof(head)},
 		{(void *)(uintptr_t)file->path, file->path_bytes},
@@ -444,7 +569,11 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	int rc;
 
 	memcpy(head.counts, result->counts, sizeof(head.counts));
-	rc = pinion_checkpoint_append(checkpointing->log, RECORD_FILE, parts, 3, own->size_bytes);
+	(void)visit(checkpointing, file, &entry);
+	rc = pinion_checkpoint_append(
+		checkpointing->log, CHECKPOINT_RECORD_FILE, parts, 3, own->size_bytes);
+	__atomic_fetch_add(rc == 0 ? &checkpointing->added_count : &checkpointing->lost_count, 1,
+		__ATOMIC_RELAXED);
 	/* Without memory for its record the file is done again. */
 	return rc == 0 || rc == -ENOMEM;
 }

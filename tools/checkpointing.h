@@ -10,11 +10,17 @@
  * if something about it was said on stderr, or if it was changed less than a
  * second before it was opened, since a later change may then have the same
  * time.
+ *
+ * At its end a run notes which files of earlier runs it has not seen any more,
+ * and its counts: so the log has what the output has, and logs of shards can be
+ * merged (tools/merge/).
  */
 #ifndef PINION_TOOLS_CHECKPOINTING_H
 #define PINION_TOOLS_CHECKPOINTING_H
 
+#include "tools/checkpoint_records.h"
 #include "tools/output_text.h"
+#include "tools/sharding.h"
 
 #include <pinion/checkpoint.h>
 #include <pinion/scan.h>
@@ -28,24 +34,30 @@ struct checkpointing_options {
 	const char *file; /* --checkpoint, NULL: none */
 	bool resumes;
 	bool salvages;
+	uint64_t interval_ns; /* 0: the log's standard */
 	/* Options that results depend on, as they were given. */
 	struct output_text given;
 	/* Digests of the files that such options name. */
 	struct output_text contents;
+	struct sharding sharding;
 };
 
 /* Rows for a command's table of options, to be used between braces. */
 #define CHECKPOINTING_SPEC_FILE \
 	0, "checkpoint", "FILE", "note each file that is done in FILE, for --resume", \
-		"Findings of a file are shown when it is done. FILE must not be there, but for " \
+		"What a file comes to is shown when it is done. FILE must not be there, but for " \
 		"--resume."
 #define CHECKPOINTING_SPEC_RESUME \
 	0, "resume", NULL, "with --checkpoint: go on where an earlier run was stopped", \
-		"Shows all that both runs have found. Files that have changed are done again. " \
+		"Shows all that both runs have come to. Files that have changed are done again. " \
 		"Without FILE it begins anew."
 #define CHECKPOINTING_SPEC_SALVAGE \
 	0, "salvage", NULL, "with --resume: leave out damaged records of FILE", \
 		"What they were about is done again."
+
+#define CHECKPOINTING_SPEC_INTERVAL \
+	0, "checkpoint-interval", "SECONDS", "write FILE to the disk so often; default: 1", \
+		"And for each GiB that is read. A crash costs the work since then."
 
 /* One of them by its name. False: its value is bad, which is reported. */
 bool checkpointing_parse(
@@ -63,13 +75,11 @@ bool checkpointing_check(const struct checkpointing_options *options);
 
 void checkpointing_options_fini(struct checkpointing_options *options);
 
-enum { CHECKPOINTING_COUNTS = 3 };
-
 /* What a file has come to. */
 struct checkpointing_result {
 	const char *bytes; /* output */
 	size_t length;
-	uint64_t counts[CHECKPOINTING_COUNTS]; /* the command's */
+	uint64_t counts[CHECKPOINT_COUNTS]; /* the command's */
 };
 
 /* A file as it was opened; zero: it was not. */
@@ -94,7 +104,7 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
  */
 int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
 	struct checkpointing_file *out_own, struct output_text *out_text,
-	uint64_t out_counts[CHECKPOINTING_COUNTS]);
+	uint64_t out_counts[CHECKPOINT_COUNTS]);
 
 /*
  * A file has ended; `is_whole`: its result is all that there is to say of it.
@@ -108,10 +118,25 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 /* Whether that file is the log; NULL: there is none. */
 bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode);
 
-/* Closes it; NULL is accepted. False: reported. */
-bool checkpointing_end(struct checkpointing *checkpointing, bool is_complete);
+/* What a run that has done everything leaves for a merge. */
+struct checkpointing_end {
+	struct checkpoint_totals totals;
+	uint64_t noted_count; /* calls of checkpointing_add(), and files found */
+	bool has_trouble;
+	enum checkpoint_form form;
+	const struct output_text *head; /* what the output begins with; NULL: nothing */
+};
 
-/* Files whose results came from the log; NULL: 0. */
-uint64_t checkpointing_found(const struct checkpointing *checkpointing);
+/*
+ * Closes the log; NULL is accepted. `end` NULL: the run was stopped, or has
+ * failed. False: reported.
+ */
+bool checkpointing_end(struct checkpointing *checkpointing, const struct checkpointing_end *end);
+
+/*
+ * Says on stderr that a signal has stopped the command, and how many results
+ * came from the log; NULL: of no log.
+ */
+void checkpointing_report(const struct checkpointing *checkpointing, bool is_stopped);
 
 #endif

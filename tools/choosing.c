@@ -130,6 +130,10 @@ bool choosing_parse(struct choosing *choosing, const char *name, const char *val
 	if (filter->size == 0) {
 		pinion_walk_filter_init(filter);
 	}
+	if (is(name, "shard") || is(name, "shard-from-env")) {
+		return sharding_parse(&choosing->sharding, value, is(name, "shard-from-env"));
+	}
+	choosing->is_about_trees = true;
 	if (is(name, "one-file-system")) {
 		filter->one_file_system = 1;
 		return true;
@@ -159,12 +163,25 @@ bool choosing_parse(struct choosing *choosing, const char *name, const char *val
 	return parse_links(filter, value);
 }
 
+/* Which of a file's names comes first may differ from run to run. */
+bool choosing_check(const struct choosing *choosing)
+{
+	if (choosing->sharding.count > 1 && choosing->filter.hard_links_once != 0) {
+		report_line("--hard-links=once does not go with --shard: names of one file may be "
+			    "in several shards");
+		return false;
+	}
+	return true;
+}
+
 const struct pinion_walk_filter *choosing_filter(struct choosing *choosing)
 {
 	struct pinion_walk_filter *filter = &choosing->filter;
 
 	filter->exclude = choosing->exclude;
 	filter->include = choosing->include;
+	filter->shard_index = choosing->sharding.index;
+	filter->shard_count = choosing->sharding.count;
 	return filter->size == 0 ? NULL : filter;
 }
 

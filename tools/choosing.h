@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_CHOOSING_H
 #define PINION_TOOLS_CHOOSING_H
 
+#include "tools/sharding.h"
+
 #include <pinion/walk.h>
 #include <stdbool.h>
 
@@ -14,6 +16,8 @@ struct choosing {
 	struct pinion_walk_filter filter; /* its size is 0: nothing was asked */
 	char *exclude;			  /* lines */
 	char *include;
+	struct sharding sharding;
+	bool is_about_trees; /* an option other than --shard is */
 };
 
 #define CHOOSING_SPEC_ONE_FILE_SYSTEM \
@@ -33,11 +37,21 @@ struct choosing {
 #define CHOOSING_SPEC_HARD_LINKS \
 	0, "hard-links", "WHICH", "read a file by its first name alone: once; default: all", NULL
 
+#define CHOOSING_SPEC_SHARD \
+	0, "shard", "K/N", "read only shard K of N, 0 to N-1, of the files, by their paths", \
+		"N runs read all files, each one once; pinion merge joins their logs."
+#define CHOOSING_SPEC_SHARD_ENV \
+	0, "shard-from-env", "N", "the same; K is the index of a Slurm, Kubernetes or PBS task", \
+		NULL
+
 /*
  * Takes the value of the option of that name, one of these. False: it is bad,
  * which is reported.
  */
 bool choosing_parse(struct choosing *choosing, const char *name, const char *value);
+
+/* After the last one. False: they do not fit together, which is reported. */
+bool choosing_check(const struct choosing *choosing);
 
 /* For a scan's configuration, or a walk's; NULL: nothing is left out. */
 const struct pinion_walk_filter *choosing_filter(struct choosing *choosing);

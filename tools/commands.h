@@ -10,6 +10,7 @@
 
 extern const struct command bench_command;
 extern const struct command doctor_command;
+extern const struct command merge_command;
 extern const struct command rules_command;
 extern const struct command scan_command;
 extern const struct command sum_command;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -222,10 +223,28 @@ int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_len
 	}
 }
 
+/* Trees are walked by all, and what cannot be entered is named by one. */
+static bool leaves_out(const struct input *input, const char *path)
+{
+	struct stat status;
+
+	if (!sharding_leaves_out(&input->sharding, path) ||
+		(input->recurse && stat(path, &status) == 0 && S_ISDIR(status.st_mode))) {
+		return false;
+	}
+	(*input->other_shard_count)++;
+	return true;
+}
+
 static int feed_path(const struct input *input, struct pinion_scan *scan, const char *path)
 {
-	int error = input->recurse ? pinion_scan_add_tree(scan, path)
-				   : pinion_scan_add_file(scan, path);
+	int error;
+
+	if (leaves_out(input, path)) {
+		return 0;
+	}
+	error = input->recurse ? pinion_scan_add_tree(scan, path)
+			       : pinion_scan_add_file(scan, path);
 
 	/* Any other error concerns this path and reaches the scan's report. */
 	return error == -ECANCELED ? error : 0;

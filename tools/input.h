@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_INPUT_H
 #define PINION_TOOLS_INPUT_H
 
+#include "tools/sharding.h"
+
 #include <pinion/scan.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +21,8 @@ struct input {
 	uint32_t list_count;
 	bool list_is_nul; /* entries end in NUL instead of newline */
 	bool recurse;	  /* directories are walked rather than refused */
+	struct sharding sharding;
+	uint64_t *other_shard_count; /* of paths that are not added; where there are shards */
 };
 
 /*

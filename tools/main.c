@@ -25,6 +25,7 @@
 static const struct command *const commands[] = {
 	&sum_command,
 	&scan_command,
+	&merge_command,
 	&bench_command,
 	&doctor_command,
 	&top_command,

@@ -153,6 +153,7 @@ bool scanning_parse_choosing(struct scanning_options *options, const char *name,
 	bool is_good = choosing_parse(&options->choosing, name, value);
 
 	options->scan.filter = choosing_filter(&options->choosing);
+	options->checkpointing.sharding = options->choosing.sharding;
 	return is_good;
 }
 

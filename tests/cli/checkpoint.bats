@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Goal: a scan that was stopped goes on, and its output is that of a scan that
-# nothing has stopped; a log that does not fit is refused by a line. EX-51.
+# Goal: a scan or a sum that was stopped goes on, and its output is that of one
+# that nothing has stopped; a log that does not fit is refused by a line. EX-51.
 # Method: a small tree, whose files are older than a second; logs that are cut,
 # damaged, or another run's.
 
@@ -187,4 +187,78 @@ refused() {
 	cp out plain
 	scan --checkpoint=log --resume
 	cmp out plain
+}
+
+needs_digest() {
+	case $features in
+	*+openssl*) digest=sha256 ;;
+	*+xxhash*) digest=xxh3-64 ;;
+	*) skip "built without openssl and xxhash" ;;
+	esac
+}
+
+@test "checksums go on, and come in the order of the paths" {
+	needs_digest
+	sum() { pinion sum -r -a "$digest" "$@" kept/; }
+	sum --sort=path
+	[ "$status" = 0 ]
+	cp out plain
+	[ "$(wc -l <plain)" = 13 ]
+	sum --sort=path --checkpoint=log
+	cmp out plain
+	cp log whole
+	size=$(stat -c %s whole)
+	for ((cut = 0; cut <= size; cut += 301)); do
+		head -c "$cut" whole >log
+		sum --sort=path --checkpoint=log --resume
+		[ "$status" = 0 ] || { cat err; return 1; }
+		cmp out plain || { echo "cut at $cut"; return 1; }
+	done
+	cp whole log
+	sum --sort=path --checkpoint=log --resume
+	cmp out plain
+	[ "$(cat err)" = "pinion sum: 13 files were done by earlier runs" ]
+	sum --sort=path --checkpoint=log --resume --tag
+	refused "its options is --recursive --algorithm=$digest --sort=path, this run's is"
+	scan --checkpoint=log --resume
+	refused "its command is sum, this run's is scan"
+	pinion sum --checkpoint=new -c plain
+	refused '-c does not go with --checkpoint'
+	pinion sum --checkpoint=new - </dev/null
+	refused 'standard input cannot be read again'
+	[ ! -e new ]
+	pinion sum --checkpoint-interval=2 plain
+	refused '--checkpoint-interval is about the log of --checkpoint=FILE'
+}
+
+# Kills runs at any time, $1 of them, each of which goes on where the last was.
+kill_some() {
+	local i pid
+
+	for ((i = 0; i < $1; i++)); do
+		"${@:2}" --checkpoint=log --resume --checkpoint-interval=0.001 >part 2>err &
+		pid=$!
+		sleep "0.0$((RANDOM % 6))$((RANDOM % 10))"
+		kill -9 "$pid" || return 0
+		wait "$pid" || true
+	done
+}
+
+@test "killed at any time, sum and scan go on to the whole result" {
+	local file
+
+	needs_digest
+	# Holes: they take time, and no disk.
+	for file in {1..24}; do truncate -s $((3000000 + file)) "kept/hole$file"; done
+	sleep 1.1
+	for command in "sum -r -a $digest --sort=path" "scan --sort=path"; do
+		rm -f log
+		pinion $command kept/
+		cp out plain
+		kill_some "${KILLS:-8}" "$PINION" $command kept/
+		pinion $command --checkpoint=log --resume kept/
+		cmp out plain || { cat err; return 1; }
+		grep 'earlier runs' err || true
+	done
+	rm kept/hole*
 }

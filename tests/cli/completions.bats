@@ -9,7 +9,7 @@ load program
 	local shell command option
 	for shell in bash zsh fish; do
 		"$PINION" completions $shell >$shell
-		for command in sum scan doctor top trace; do
+		for command in sum scan merge doctor top trace; do
 			grep -qw "$command" $shell
 			"$PINION" $command --help >help
 			while read -r option; do

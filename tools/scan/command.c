@@ -50,6 +50,8 @@ enum scan_option {
 	OPTION_NEWER,
 	OPTION_OLDER,
 	OPTION_HARD_LINKS,
+	OPTION_SHARD,
+	OPTION_SHARD_ENV,
 	OPTION_BINARY,
 	OPTION_DECODE,
 	OPTION_ARCHIVES,
@@ -70,6 +72,7 @@ enum scan_option {
 	OPTION_CHECKPOINT,
 	OPTION_RESUME,
 	OPTION_SALVAGE,
+	OPTION_INTERVAL,
 	OPTION_STATS,
 	OPTION_EXPLAIN,
 	OPTION_TRACE,
@@ -128,6 +131,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
 	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
 	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
+	[OPTION_SHARD] = {CHOOSING_SPEC_SHARD},
+	[OPTION_SHARD_ENV] = {CHOOSING_SPEC_SHARD_ENV},
 	[OPTION_BINARY] = {0, "binary", "HOW", "search (default) or skip files with zero bytes",
 		"Among the first 4096; archives of -z and text as --decode has it are none."},
 	[OPTION_DECODE] = {DECODE_SPEC},
@@ -149,6 +154,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_CHECKPOINT] = {CHECKPOINTING_SPEC_FILE},
 	[OPTION_RESUME] = {CHECKPOINTING_SPEC_RESUME},
 	[OPTION_SALVAGE] = {CHECKPOINTING_SPEC_SALVAGE},
+	[OPTION_INTERVAL] = {CHECKPOINTING_SPEC_INTERVAL},
 	[OPTION_STATS] = {0, "stats", "[=FORMAT]", "counts and speed on stderr at the end",
 		"text, or json: one object."},
 	[OPTION_EXPLAIN] = {0, "explain", "FILE",
@@ -348,6 +354,8 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
 	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
 	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_SHARD] = {.shared = scanning_parse_choosing},
+	[OPTION_SHARD_ENV] = {.shared = scanning_parse_choosing},
 	[OPTION_BINARY] = {.own = parse_binary},
 	[OPTION_DECODE] = {.own = parse_decode},
 	[OPTION_ARCHIVES] = FLAG(archives.is_on),
@@ -368,6 +376,7 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
 	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
 	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
+	[OPTION_INTERVAL] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = {.own = parse_stats},
 	[OPTION_EXPLAIN] = {.own = parse_explain},
 	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
@@ -431,7 +440,8 @@ static bool is_about_files(const struct scanning_options *scanning)
 	return scanning->scan.skip_ignored != 0 || scanning->scan.follow_links != 0 ||
 		(filter != NULL &&
 			(filter->one_file_system != 0 || filter->hard_links_once != 0 ||
-				filter->modified_from_ns != 0 || filter->modified_to_ns != 0));
+				filter->shard_count > 1 || filter->modified_from_ns != 0 ||
+				filter->modified_to_ns != 0));
 }
 
 static bool check_git(struct scan_options *options)
@@ -475,12 +485,17 @@ static bool check_options(struct scan_options *options)
 {
 	if (!report_options_check(&options->report) || !check_files(options) ||
 		!archive_options_check(&options->archives) ||
-		!checkpointing_check(&options->scanning.checkpointing)) {
+		!checkpointing_check(&options->scanning.checkpointing) ||
+		!choosing_check(&options->scanning.choosing)) {
 		return false;
 	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
 		report_line("-F is about the patterns of -e, and there is none");
 		return false;
+	}
+	/* Lines that are kept are for any output. */
+	if (options->scanning.checkpointing.file != NULL) {
+		options->report.style.has_colors = false;
 	}
 	if (options->prints_patterns) {
 		return true;

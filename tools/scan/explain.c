@@ -104,7 +104,10 @@ static void note(struct explain *explain, const struct pinion_scan_file *file, c
 		settle(explain, EXPLAIN_SCANNED, "");
 		return;
 	case PINION_SCAN_IGNORED:
-		leave_out(explain, seen, "an ignore file hides it (--gitignore)");
+		leave_out(explain, seen,
+			file->reason == PINION_WALK_BY_SHARD
+				? "another shard has it (--shard)"
+				: "an ignore file hides it (--gitignore)");
 		return;
 	case PINION_SCAN_CANCELLED:
 		return;
@@ -203,7 +206,10 @@ static int walk(const struct scanning_options *options, const struct input *inpu
 int explain_run(const struct scanning_options *options, char *const *paths, int path_count,
 	const char *path)
 {
+	uint64_t other_shard_count = 0;
 	const struct input input = {
+		.sharding = options->choosing.sharding,
+		.other_shard_count = &other_shard_count,
 		.paths = paths,
 		.path_count = path_count,
 		.lists = options->lists,

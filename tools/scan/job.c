@@ -351,7 +351,7 @@ static bool find_kept(
 {
 	struct search_file *searched = file->user;
 	struct search_kept *kept = &searched->kept;
-	uint64_t counts[CHECKPOINTING_COUNTS];
+	uint64_t counts[CHECKPOINT_COUNTS];
 
 	kept->is_on = true;
 	kept->is_found = checkpointing_find(

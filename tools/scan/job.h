@@ -76,6 +76,7 @@ struct scan_job {
 	pthread_mutex_t lock;	    /* of `others` */
 	struct scan_worker *others; /* of threads that are no workers of `runtime` */
 	bool has_trouble;
+	uint64_t other_shard_count; /* of paths that were not added to the scan */
 	/* Of a repository: */
 	uint64_t repeated_count; /* findings that an older version has, too */
 	char *repository;	 /* of reporter.run */

@@ -219,6 +219,8 @@ static void feed(struct scan_job *job)
 		.list_count = job->options->scanning.list_count,
 		.list_is_nul = job->options->scanning.list_is_nul,
 		.recurse = true,
+		.sharding = job->options->scanning.choosing.sharding,
+		.other_shard_count = &job->other_shard_count,
 	};
 	int error;
 
@@ -249,7 +251,7 @@ static void stop(struct scan_job *job)
 	pinion_scan_destroy(job->scan);
 	unpack_destroy(job->unpack);
 	pinion_runtime_destroy(job->runtime);
-	(void)checkpointing_end(job->checkpointing, false);
+	(void)checkpointing_end(job->checkpointing, NULL);
 	scan_job_fini(job);
 	reporter_fini(&job->reporter);
 	search_fini(&job->search);
@@ -259,6 +261,7 @@ static void stop(struct scan_job *job)
 struct sums {
 	struct tally tally;
 	struct tally_extra extra;
+	uint64_t binary_count; /* of files that were left out when they were open */
 };
 
 static void add_worker(struct scan_job *job, const struct scan_worker *worker, struct sums *sums)
@@ -271,6 +274,7 @@ static void add_worker(struct scan_job *job, const struct scan_worker *worker, s
 	job->totals.hole_bytes += worker->part_bytes;
 	job->totals.done -= worker->late_failed + worker->late_cancelled + worker->late_skipped;
 	job->totals.skipped += worker->late_skipped;
+	sums->binary_count += worker->late_skipped;
 	job->totals.failed += worker->late_failed;
 	job->totals.cancelled += worker->late_cancelled;
 	job->has_trouble = job->has_trouble || worker->has_trouble;
@@ -308,20 +312,10 @@ static void report_stats(const struct scan_job *job, const struct sums *sums)
 
 static void report_end(const struct scan_job *job, const struct sums *sums)
 {
-	bool is_stopped = signals_interrupted();
-	uint64_t found_count = checkpointing_found(job->checkpointing);
 	bool has_stats = job->options->scanning.has_stats;
 	bool has_json = job->options->has_json_stats;
 
-	if (is_stopped) {
-		report_line(job->checkpointing == NULL
-				? "stopped early by a signal"
-				: "stopped early by a signal; --resume goes on from here");
-	}
-	if (found_count > 0) {
-		report_note(
-			"%llu files were done by earlier runs", (unsigned long long)found_count);
-	}
+	checkpointing_report(job->checkpointing, signals_interrupted());
 	if ((has_stats && !has_json) || job->totals.cancelled > 0 ||
 		(job->totals.seen > 0 && job->has_trouble)) {
 		report_totals(&job->totals);
@@ -334,6 +328,37 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 	} else if (has_stats) {
 		report_stats(job, sums);
 	}
+}
+
+/* With what a merge has to know. False: the log is not whole. */
+static bool end_checkpoint(struct scan_job *job, const struct sums *sums)
+{
+	const struct report_format *format = job->options->report.format;
+	struct output_text head = {0};
+	struct checkpointing_end last = {
+		.totals = {.seen = job->totals.seen + job->other_shard_count,
+			.done = job->totals.done,
+			.failed = job->totals.failed,
+			.skipped = job->totals.skipped,
+			.ignored = job->totals.ignored + job->other_shard_count,
+			.other_shard = sums->tally.left_out[PINION_WALK_BY_SHARD] +
+				job->other_shard_count},
+		.noted_count = job->totals.done + job->totals.failed + sums->binary_count,
+		.has_trouble = job->has_trouble,
+		.form = format->is_document   ? CHECKPOINT_FORM_DOCUMENT
+			: job->unpack != NULL ? CHECKPOINT_FORM_ARCHIVES
+					      : CHECKPOINT_FORM_LINES,
+		.head = &head,
+	};
+	bool is_whole;
+
+	if (format->begin != NULL && !format->is_document) {
+		format->begin(&head, &job->reporter.run);
+	}
+	is_whole = checkpointing_end(job->checkpointing, &last);
+	output_text_free(&head);
+	job->checkpointing = NULL;
+	return is_whole;
 }
 
 static int end(struct scan_job *job, double seconds)
@@ -354,9 +379,9 @@ static int end(struct scan_job *job, double seconds)
 		return EXIT_STATUS_TROUBLE;
 	}
 	report_end(job, &sums);
-	is_written &= checkpointing_end(
-		job->checkpointing, is_written && !is_stopped && job->totals.cancelled == 0);
-	job->checkpointing = NULL;
+	if (is_written && !is_stopped && job->totals.cancelled == 0) {
+		is_written = end_checkpoint(job, &sums);
+	}
 	return scanning_exit_status(job->has_trouble || !is_written, sums.extra.findings > 0);
 }
 

@@ -46,6 +46,8 @@ enum sum_option {
 	OPTION_NEWER,
 	OPTION_OLDER,
 	OPTION_HARD_LINKS,
+	OPTION_SHARD,
+	OPTION_SHARD_ENV,
 	OPTION_SORT,
 	OPTION_WORKERS,
 	OPTION_DIRECT,
@@ -59,6 +61,10 @@ enum sum_option {
 	OPTION_PSI_TARGET,
 	OPTION_LATENCY_TARGET,
 	OPTION_LIMITS_FILE,
+	OPTION_CHECKPOINT,
+	OPTION_RESUME,
+	OPTION_SALVAGE,
+	OPTION_INTERVAL,
 	OPTION_STATS,
 	OPTION_TRACE,
 	OPTION_COUNT,
@@ -100,6 +106,8 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_NEWER] = {CHOOSING_SPEC_NEWER},
 	[OPTION_OLDER] = {CHOOSING_SPEC_OLDER},
 	[OPTION_HARD_LINKS] = {CHOOSING_SPEC_HARD_LINKS},
+	[OPTION_SHARD] = {CHOOSING_SPEC_SHARD},
+	[OPTION_SHARD_ENV] = {CHOOSING_SPEC_SHARD_ENV},
 	[OPTION_SORT] = {0, "sort", "ORDER", "path: lines in the order of paths; none (default)",
 		"Below each PATH, byte by byte; else as the file system lists them."},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
@@ -114,6 +122,10 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_PSI_TARGET] = {LIMITS_SPEC_PSI},
 	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
 	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
+	[OPTION_CHECKPOINT] = {CHECKPOINTING_SPEC_FILE},
+	[OPTION_RESUME] = {CHECKPOINTING_SPEC_RESUME},
+	[OPTION_SALVAGE] = {CHECKPOINTING_SPEC_SALVAGE},
+	[OPTION_INTERVAL] = {CHECKPOINTING_SPEC_INTERVAL},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 	[OPTION_TRACE] = {SCANNING_SPEC_TRACE},
 };
@@ -212,6 +224,8 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
 	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
 	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
+	[OPTION_SHARD] = {.shared = scanning_parse_choosing},
+	[OPTION_SHARD_ENV] = {.shared = scanning_parse_choosing},
 	[OPTION_SORT] = {.scanning = scanning_parse_sort},
 	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
 	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
@@ -225,6 +239,10 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
 	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
 	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
+	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
+	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
+	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
+	[OPTION_INTERVAL] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = FLAG(scanning.has_stats),
 	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
 };
@@ -266,7 +284,8 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 		report_line("--gitignore is about the directories of -r and --audit");
 		return false;
 	}
-	if ((options->scanning.scan.filter != NULL || options->scanning.scan.follow_links != 0) &&
+	if ((options->scanning.choosing.is_about_trees ||
+		    options->scanning.scan.follow_links != 0) &&
 		!options->recurse) {
 		report_line(
 			"-L, -x, --exclude and others like them are about the directories of -r");
@@ -286,6 +305,30 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 				report_line("standard input cannot be both a file and the list");
 				return false;
 			}
+		}
+	}
+	return true;
+}
+
+/* What goes on after a crash has to be there then. */
+static bool check_checkpoint(const struct sum_options *options, char *const *paths, int path_count)
+{
+	if (!checkpointing_check(&options->scanning.checkpointing) ||
+		!choosing_check(&options->scanning.choosing)) {
+		return false;
+	}
+	if (options->scanning.checkpointing.file == NULL) {
+		return true;
+	}
+	if (options->is_check) {
+		report_line("-c does not go with --checkpoint");
+		return false;
+	}
+	for (int i = 0; i < path_count; i++) {
+		if (strcmp(paths[i], "-") == 0) {
+			report_line("standard input cannot be read again: --checkpoint is about "
+				    "files");
+			return false;
 		}
 	}
 	return true;
@@ -313,6 +356,24 @@ static void size_buffers(struct scanning_options *options)
 	}
 }
 
+/* With what a merge has to know. False: the log is not whole. */
+static bool end_checkpoint(struct sum_job *job, bool is_written)
+{
+	struct checkpointing_end last = {
+		.totals = {.seen = job->totals.seen + job->other_path_count,
+			.done = job->totals.done,
+			.failed = job->totals.failed,
+			.skipped = job->totals.skipped,
+			.ignored = job->totals.ignored + job->other_path_count,
+			.other_shard = job->other_entry_count + job->other_path_count},
+		.noted_count = job->totals.done + job->totals.failed,
+		.has_trouble = job->has_trouble,
+	};
+	bool is_whole = is_written && !signals_interrupted() && job->totals.cancelled == 0;
+
+	return checkpointing_end(job->checkpointing, is_whole ? &last : NULL);
+}
+
 static int run_job(const struct sum_options *options, char *const *paths, int path_count)
 {
 	struct sum_job job = {
@@ -323,6 +384,10 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	bool is_traced;
 	bool is_written;
 
+	if (!checkpointing_begin(&options->scanning.checkpointing, "sum", paths, path_count,
+		    &job.checkpointing)) {
+		return EXIT_STATUS_TROUBLE;
+	}
 	progress_watch(0); /* the thread of signals shows it */
 	signals_hold();
 	if (options->is_check) {
@@ -335,9 +400,8 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	is_traced = job.runtime == NULL || scanning_save_trace(&options->scanning, job.runtime);
 	pinion_runtime_destroy(job.runtime);
 	is_written = output_finish() && is_traced;
-	if (signals_interrupted()) {
-		report_line("stopped early by a signal");
-	}
+	checkpointing_report(job.checkpointing, signals_interrupted());
+	is_written &= end_checkpoint(&job, is_written);
 	if (options->scanning.has_stats) {
 		report_totals(&job.totals);
 		scanning_report_speed("", &job.totals, scanning_seconds_now() - start);
@@ -366,7 +430,9 @@ static int parse_and_run(
 	scan->report_holes = 1;
 	scan->report_gaps = 1;
 	while ((option = options_next(&parser, &value)) >= 0) {
-		if (!parse_option(options, (enum sum_option)option, value)) {
+		if (!checkpointing_note(
+			    &options->scanning.checkpointing, &sum_specs[option], value) ||
+			!parse_option(options, (enum sum_option)option, value)) {
 			return EXIT_STATUS_TROUBLE;
 		}
 	}
@@ -374,6 +440,7 @@ static int parse_and_run(
 		return EXIT_STATUS_CLEAN;
 	}
 	if (option == OPTIONS_ERROR || !check_options(options, argv + 1, parser.operand_count) ||
+		!check_checkpoint(options, argv + 1, parser.operand_count) ||
 		!check_algorithm(options) ||
 		!scanning_spares_inputs(&options->scanning, argv + 1, parser.operand_count)) {
 		return EXIT_STATUS_TROUBLE;

@@ -37,15 +37,42 @@ void sum_trouble(struct sum_job *job)
 	pthread_mutex_unlock(&job->lock);
 }
 
+/* Whether an earlier run has hashed the file: then its line is there. */
+static bool find_line(struct sum_job *job, const struct pinion_scan_file *file)
+{
+	struct sum_file *sum = file->user;
+	uint64_t counts[CHECKPOINT_COUNTS];
+
+	sum->is_found = job->checkpointing != NULL &&
+		checkpointing_find(job->checkpointing, file, &sum->kept, &sum->line, counts) == 1;
+	if (!sum->is_found) {
+		output_text_free(&sum->line); /* no memory for it */
+	}
+	return sum->is_found;
+}
+
+/* What is written meanwhile has no checksum. NULL: it is not. */
+static const char *writer_of(const struct sum_job *job, const struct pinion_file *file)
+{
+	if (checkpointing_has(job->checkpointing, file->device, file->inode)) {
+		return "--checkpoint writes there: it is not hashed";
+	}
+	return tracing_has(file->device, file->inode) ? "--trace writes there: it is not hashed"
+						      : NULL;
+}
+
 static int file_open(void *arg, struct pinion_scan_file *file)
 {
 	struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
 	int error;
 
-	sum->is_traced = tracing_has(file->file.device, file->file.inode);
-	if (sum->is_traced) {
+	sum->writer = writer_of(job, &file->file);
+	if (sum->writer != NULL) {
 		return -EBUSY;
+	}
+	if (find_line(job, file)) {
+		return PINION_SCAN_ENOUGH;
 	}
 	sum->algorithm = job->mode->algorithm(job, file->sequence);
 	sum->in_parts = job->options->scanning.scan.order == PINION_SCAN_PARALLEL;
@@ -173,6 +200,25 @@ static int file_close(void *arg, struct pinion_scan_file *file, int error)
 	return sum->algorithm->final(&sum->state, sum->digest);
 }
 
+/* Notes a path that has ended, opened or not. */
+static void keep_line(struct sum_job *job, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error, const struct output_text *text)
+{
+	static const struct checkpointing_file unopened;
+	const struct sum_file *sum = file->user;
+	struct checkpointing_result result = {.bytes = text->bytes, .length = text->length};
+
+	if (job->checkpointing == NULL || (sum != NULL && sum->is_found) ||
+		(outcome != PINION_SCAN_DONE && outcome != PINION_SCAN_FAILED)) {
+		return;
+	}
+	if (!checkpointing_add(job->checkpointing, file, sum == NULL ? &unopened : &sum->kept,
+		    error, &result, !text->failed)) {
+		sum_trouble(job);
+		pinion_scan_cancel(job->scan);
+	}
+}
+
 static void report_failure(const struct sum_job *job, const struct pinion_scan_file *file,
 	enum pinion_scan_outcome outcome, int error)
 {
@@ -180,8 +226,8 @@ static void report_failure(const struct sum_job *job, const struct pinion_scan_f
 
 	if (sum != NULL && sum->is_late) {
 		report_hole_timeout(file, sum->late_offset);
-	} else if (sum != NULL && sum->is_traced) {
-		report_path(file->path, "--trace writes there: it is not hashed");
+	} else if (sum != NULL && sum->writer != NULL) {
+		report_path(file->path, sum->writer);
 	} else if (error == -EISDIR && !job->options->is_check) {
 		report_path(file->path, "is a directory (use -r)");
 	} else if (sum == NULL || !sum->has_gap) {
@@ -194,8 +240,11 @@ static void file_report(
 {
 	struct sum_job *job = arg;
 	struct output_text text = {0};
-	const struct sum_file *sum = file->user;
+	struct sum_file *sum = file->user;
 
+	if (outcome == PINION_SCAN_IGNORED && file->reason == PINION_WALK_BY_SHARD) {
+		__atomic_fetch_add(&job->other_entry_count, 1, __ATOMIC_RELAXED);
+	}
 	if (sum != NULL && sum->part_bytes > 0) {
 		pthread_mutex_lock(&job->lock);
 		job->part_bytes += sum->part_bytes;
@@ -204,7 +253,9 @@ static void file_report(
 	if (sum != NULL && sum->has_gap) {
 		report_unread_byte(file->path, &sum->gap);
 	}
-	if (outcome == PINION_SCAN_DONE) {
+	if (sum != NULL && sum->is_found) {
+		text = sum->line;
+	} else if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
 	} else if (outcome == PINION_SCAN_FAILED && error == -ENOENT &&
 		job->options->ignores_missing) {
@@ -218,6 +269,7 @@ static void file_report(
 		report_path(file->path, report_reason(ENOMEM));
 		sum_trouble(job);
 	}
+	keep_line(job, file, outcome, error, &text);
 	order_put(&job->order, file->sequence, text.bytes, text.failed ? 0 : text.length);
 	output_text_free(&text);
 	if (!output_ok()) {
@@ -355,7 +407,8 @@ static void plain_line(struct sum_job *job, struct output_text *text, const char
 	struct checklist_style style = {
 		.is_tagged = job->options->is_tagged,
 		.is_nul = job->options->scanning.list_is_nul,
-		.is_shown = output_is_terminal(),
+		/* A line that is kept is for any output. */
+		.is_shown = output_is_terminal() && job->checkpointing == NULL,
 	};
 
 	(void)sequence;
@@ -397,6 +450,8 @@ static void plain_feed(struct sum_job *job, char *const *paths, int path_count, 
 		.list_count = is_last ? job->options->scanning.list_count : 0,
 		.list_is_nul = job->options->scanning.list_is_nul,
 		.recurse = job->options->recurse,
+		.sharding = job->options->scanning.choosing.sharding,
+		.other_shard_count = &job->other_path_count,
 	};
 	int error;
 

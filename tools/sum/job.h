@@ -42,12 +42,15 @@ struct sum_file {
 	bool in_parts;	 /* windows come in any order, on several workers */
 	bool has_gap;	 /* some of it could not be read: */
 	struct pinion_gap gap;
-	bool is_traced; /* the file of --trace */
-	bool is_late;	/* its holes took too long, at late_offset */
+	const char *writer; /* why it is not hashed: it is written meanwhile */
+	bool is_late;	    /* its holes took too long, at late_offset */
 	uint64_t late_offset;
 	uint64_t hole_ns;    /* spent in holes */
 	uint64_t part_bytes; /* of a hole that was given up, hashed before */
 	uint8_t digest[DIGEST_BYTES_MAX];
+	struct checkpointing_file kept; /* with --checkpoint: as it was opened */
+	struct output_text line;	/* of an earlier run, where that is_found */
+	bool is_found;
 };
 
 struct sum_job;
@@ -72,8 +75,11 @@ struct sum_job {
 	struct order order;		/* of the current scan */
 	uint64_t next_sequence;		/* of the next path a list names */
 	struct pinion_scan_stats totals;
-	struct audit audit;   /* the paths of the lists */
-	bool has_unread_list; /* some of them are not known */
+	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
+	struct audit audit;		     /* the paths of the lists */
+	uint64_t other_path_count;	     /* not added, as another shard's */
+	uint64_t other_entry_count;	     /* [W:any R:end] left out by a walk for that */
+	bool has_unread_list;		     /* some of them are not known */
 
 	pthread_mutex_t lock; /* of the counters below, which callbacks change */
 	bool has_trouble;
