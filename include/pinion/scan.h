@@ -81,6 +81,12 @@ struct pinion_scan_file {
 	 */
 	uint32_t mode;
 	uint32_t reason; /* in a report as IGNORED: enum pinion_walk_reason */
+	/*
+	 * 0 at `open`, which may set it to where the first window is to begin:
+	 * a multiple of 4096 below `file.size_bytes`, else the file fails with
+	 * -EINVAL. The first window has index 0, and a prefix as any other.
+	 */
+	uint64_t start_offset_bytes;
 };
 
 /*

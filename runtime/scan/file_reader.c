@@ -372,13 +372,14 @@ static void pump_in_order(struct pin_reader *reader)
  */
 void pin_reader_start(struct pin_reader *reader)
 {
-	uint64_t window_count = reader->plan.size_bytes / reader->plan.window_bytes + 1;
+	uint64_t left_bytes = reader->plan.size_bytes - reader->plan.cursor;
+	uint64_t window_count = left_bytes / reader->plan.window_bytes + 1;
 	uint32_t task_count;
 	uint32_t first_count;
 	struct pin_worker *worker = pin_worker_current();
 
 	PIN_DCHECK(reader->track_count > 0);
-	PIN_DCHECK(reader->plan.cursor == 0 && !reader->plan.is_finished);
+	PIN_DCHECK(reader->plan.next_index == 0 && !reader->plan.is_finished);
 	/* Small files are many: each leaves other tracks' memory alone. */
 	if (window_count < reader->track_count) {
 		reader->track_count = (uint32_t)window_count;

@@ -233,6 +233,7 @@ static void start_reader(struct pin_slot *slot, bool is_stream)
 		.align_bytes = read_align_bytes(slot),
 		.find_holes = config->report_holes != 0 && (file->flags & PIN_FILE_SPARSE) != 0,
 		.is_unsized = file->size_bytes == 0,
+		.cursor = slot->file.start_offset_bytes,
 	};
 	pin_reader_start(reader);
 }
@@ -245,6 +246,14 @@ static void note_cached(struct pin_scan_worker *own, uint32_t finds_cached)
 	if (pin_load_relaxed_u32(&own->finds_cached) != finds_cached) {
 		pin_store_relaxed_u32(&own->finds_cached, finds_cached);
 	}
+}
+
+/* Where the caller's `open` wants it to begin. */
+static bool has_good_start(const struct pinion_scan_file *file)
+{
+	uint64_t start = file->start_offset_bytes;
+
+	return start == 0 || (start % PIN_PAGE_BYTES == 0 && start < file->file.size_bytes);
 }
 
 /*
@@ -287,6 +296,10 @@ static void begin(struct pin_slot *slot, int fd)
 	rc = is_stream ? 0 : result_of_callback(rc);
 	if (rc < 0) {
 		fail(slot, rc);
+		return;
+	}
+	if (!has_good_start(&slot->file)) {
+		end(slot, -EINVAL);
 		return;
 	}
 	start_reader(slot, is_stream);
@@ -552,6 +565,7 @@ static void clear(struct pin_slot *slot)
 	PIN_DCHECK(slot->file.path == slot->path && slot->path[slot->file.path_bytes] == '\0');
 	slot->file.user = NULL;
 	slot->file.mode = 0;
+	slot->file.start_offset_bytes = 0;
 	slot->file.file = (struct pinion_file){.fd = -1};
 	slot->was_handed_on = false;
 	slot->starter = NULL;
