@@ -12,6 +12,7 @@ enum checkpoint_record {
 	CHECKPOINT_RECORD_FILE = 1, /* a file has ended: struct checkpoint_file */
 	CHECKPOINT_RECORD_GONE = 2, /* the last run has not seen this path */
 	CHECKPOINT_RECORD_END = 3,  /* a run has done all: struct checkpoint_end */
+	CHECKPOINT_RECORD_PART = 4, /* a file was read up to an offset */
 };
 
 enum {
@@ -28,7 +29,10 @@ enum {
 /* The value of a fact that there is none of. */
 #define CHECKPOINT_NONE "(none)"
 
-/* Before its path and its output. */
+/*
+ * Before its path and its output; of a part there follow the offset that it was
+ * read up to, 8 bytes, and what the command needs to go on there.
+ */
 struct checkpoint_file {
 	uint64_t inode;
 	uint64_t size_bytes;

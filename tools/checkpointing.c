@@ -5,28 +5,22 @@
  */
 #include "tools/checkpointing.h"
 
-#include "tools/options.h"
-#include "tools/output.h"
 #include "tools/report.h"
-#include "tools/scan/sha256.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
 	TABLE_MIN = 1024,
+	/* Output of a part that makes the next one an interval later. */
+	PART_TEXT_BYTES = 1 << 20,
 	NS_PER_SECOND = 1000 * 1000 * 1000,
 	/* The coarsest that times of changes are on local file systems. */
 	FRESH_NS = NS_PER_SECOND,
-	READ_BYTES = 64 << 10,
-	INTERVAL_NS_MIN = 1000 * 1000,
-	INTERVAL_SECONDS_MAX = 86400,
 };
 
 struct entry {
@@ -42,122 +36,12 @@ struct checkpointing {
 	struct entry *entries; /* a power of two; read-only once begun */
 	size_t capacity;
 	size_t count;
+	uint64_t interval_ns;
 	uint64_t found_count; /* [W:any R:any] */
 	struct stat status;   /* of the log's file, 0: not known */
 	uint64_t added_count; /* [W:any R:any] */
 	uint64_t lost_count;  /* [W:any R:any] files without a record: no memory */
 };
-
-/* ---- options ---- */
-
-/* Results do not depend on these. */
-static const char *const neutral[] = {"workers", "window", "direct", "io", "bwlimit", "iops-limit",
-	"ioprio", "nice", "psi-target", "latency-target", "limits-file", "stats", "trace",
-	"no-cache", "max-compile-time", "checkpoint", "resume", "salvage", "checkpoint-interval",
-	"shard", "shard-from-env", "output", "file-timeout", "color", "quiet"};
-
-/* The content of these files counts, and not their names. */
-static const char *const files[] = {"rules", "baseline"};
-
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-bool checkpointing_parse(struct checkpointing_options *options, const char *name, const char *value)
-{
-	if (strcmp(name, "checkpoint") == 0) {
-		options->file = value;
-	} else if (strcmp(name, "checkpoint-interval") == 0) {
-		return options_duration(name, value, INTERVAL_NS_MIN,
-			(uint64_t)INTERVAL_SECONDS_MAX * NS_PER_SECOND, &options->interval_ns);
-	} else if (strcmp(name, "resume") == 0) {
-		options->resumes = true;
-	} else {
-		options->salvages = true;
-	}
-	return true;
-}
-
-/* A plain file's; others are only named, as they can be read once. */
-static bool add_digest(struct output_text *text, const char *path)
-{
-	uint8_t digest[SHA256_BYTES];
-	static const size_t shown = 8;
-	char *bytes = malloc(READ_BYTES);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat status;
-	struct sha256 hash;
-	ssize_t count = fd < 0 || bytes == NULL ? -1 : 1;
-
-	sha256_init(&hash);
-	if (count > 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		count = 0;
-	}
-	while (count > 0) {
-		count = read(fd, bytes, READ_BYTES);
-		sha256_add(&hash, bytes, count > 0 ? (size_t)count : 0);
-	}
-	sha256_finish(&hash, digest);
-	for (size_t i = 0; i < shown; i++) {
-		output_text_format(text, "%02x", digest[i]);
-	}
-	if (fd >= 0) {
-		close(fd);
-	}
-	free(bytes);
-	return count == 0;
-}
-
-bool checkpointing_note(
-	struct checkpointing_options *options, const struct option_spec *spec, const char *value)
-{
-	if (is_one_of(spec->name, neutral, sizeof(neutral) / sizeof(neutral[0]))) {
-		return true;
-	}
-	output_text_format(
-		&options->given, "%s--%s", options->given.length == 0 ? "" : " ", spec->name);
-	if (value == NULL) {
-		return true;
-	}
-	if (!is_one_of(spec->name, files, sizeof(files) / sizeof(files[0]))) {
-		output_text_string(&options->given, "=");
-		output_text_string(&options->given, value);
-		return true;
-	}
-	output_text_string(&options->contents, options->contents.length == 0 ? "" : " ");
-	/* Where it cannot be read the command says so itself. */
-	(void)add_digest(&options->contents, value);
-	return true;
-}
-
-bool checkpointing_check(const struct checkpointing_options *options)
-{
-	if (options->file == NULL &&
-		(options->resumes || options->salvages || options->interval_ns > 0)) {
-		report_line("--%s is about the log of --checkpoint=FILE, which is not given",
-			options->resumes	    ? "resume"
-				: options->salvages ? "salvage"
-						    : "checkpoint-interval");
-		return false;
-	}
-	if (options->salvages && !options->resumes) {
-		report_line("--salvage is about a log that --resume goes on with");
-		return false;
-	}
-	return true;
-}
-
-void checkpointing_options_fini(struct checkpointing_options *options)
-{
-	output_text_free(&options->given);
-	output_text_free(&options->contents);
-}
 
 /* ---- the table ---- */
 
@@ -208,20 +92,26 @@ static bool path_of(
 	const struct pinion_checkpoint_record *record, const char **out_path, size_t *out_length)
 {
 	struct checkpoint_file head;
+	uint64_t left;
 
 	*out_path = (const char *)record->bytes;
 	*out_length = record->length_bytes;
 	if (record->type == CHECKPOINT_RECORD_GONE) {
 		return true;
 	}
-	if (record->type != CHECKPOINT_RECORD_FILE || record->length_bytes < sizeof(head)) {
+	if ((record->type != CHECKPOINT_RECORD_FILE && record->type != CHECKPOINT_RECORD_PART) ||
+		record->length_bytes < sizeof(head)) {
 		return false;
 	}
 	memcpy(&head, record->bytes, sizeof(head));
 	*out_path += sizeof(head);
 	*out_length = (size_t)head.path_bytes;
-	return head.path_bytes <= record->length_bytes - sizeof(head) &&
-		head.text_bytes == record->length_bytes - sizeof(head) - head.path_bytes;
+	left = record->length_bytes - sizeof(head);
+	if (head.path_bytes > left || head.text_bytes > left - head.path_bytes) {
+		return false;
+	}
+	left -= head.path_bytes + head.text_bytes;
+	return record->type == CHECKPOINT_RECORD_FILE ? left == 0 : left >= sizeof(uint64_t);
 }
 
 /* The last record of a path counts. */
@@ -325,6 +215,7 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 	config.facts = facts;
 	config.fact_count = CHECKPOINT_FACTS;
 	config.log = report_log;
+	own->interval_ns = options->interval_ns > 0 ? options->interval_ns : config.sync_ns;
 	if (options->interval_ns > 0) {
 		config.sync_ns = options->interval_ns;
 	}
@@ -484,12 +375,20 @@ static int64_t time_ns(const struct timespec *time)
 	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)time_ns(&now);
+}
+
 static void look_at(const struct pinion_scan_file *file, struct checkpointing_file *out_own)
 {
 	struct stat status;
 	struct timespec now;
 
-	*out_own = (struct checkpointing_file){.is_fresh = true};
+	*out_own = (struct checkpointing_file){.is_fresh = true, .part_ns = now_ns()};
 	if (fstat(file->file.fd, &status) != 0) {
 		return;
 	}
@@ -503,63 +402,119 @@ static void look_at(const struct pinion_scan_file *file, struct checkpointing_fi
 		!S_ISREG(status.st_mode) || time_ns(&now) - out_own->changed_ns < FRESH_NS;
 }
 
+/* Its record counts: a part's, and one of a file that was done. */
 static bool is_same(const struct checkpoint_file *head, const struct checkpointing_file *own)
 {
-	return head->is_done != 0 && !own->is_fresh && head->inode == own->inode &&
-		head->size_bytes == own->size_bytes && head->modified_ns == own->modified_ns &&
-		head->changed_ns == own->changed_ns;
+	return !own->is_fresh && head->inode == own->inode && head->size_bytes == own->size_bytes &&
+		head->modified_ns == own->modified_ns && head->changed_ns == own->changed_ns;
 }
 
-int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
-	struct checkpointing_file *out_own, struct output_text *out_text,
-	uint64_t out_counts[CHECKPOINT_COUNTS])
+/* Of a record of that path, as the file is now. */
+static enum checkpointing_outcome take(
+	const uint8_t *bytes, size_t length, struct checkpointing_found *out)
+{
+	struct checkpoint_file head;
+	const uint8_t *text;
+	size_t left;
+
+	memcpy(&head, bytes, sizeof(head));
+	text = bytes + sizeof(head) + head.path_bytes;
+	left = length - sizeof(head) - (size_t)(head.path_bytes + head.text_bytes);
+	if (left < sizeof(out->offset) && head.is_done == 0) {
+		return CHECKPOINTING_NOTHING;
+	}
+	output_text_append(&out->text, text, (size_t)head.text_bytes);
+	memcpy(out->counts, head.counts, sizeof(head.counts));
+	if (left >= sizeof(out->offset)) {
+		memcpy(&out->offset, text + head.text_bytes, sizeof(out->offset));
+		output_text_append(&out->state, text + head.text_bytes + sizeof(out->offset),
+			left - sizeof(out->offset));
+	}
+	if (out->text.failed || out->state.failed) {
+		return CHECKPOINTING_NOTHING;
+	}
+	return left >= sizeof(out->offset) ? CHECKPOINTING_PART : CHECKPOINTING_ALL;
+}
+
+enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointing,
+	const struct pinion_scan_file *file, struct checkpointing_file *out_own,
+	struct checkpointing_found *out_found)
 {
 	const struct entry *entry = NULL;
 	uint64_t length = visit(checkpointing, file, &entry);
+	enum checkpointing_outcome outcome = CHECKPOINTING_NOTHING;
 	struct checkpoint_file head;
 	uint8_t *bytes;
-	int found = 0;
 
 	look_at(file, out_own);
 	if (length < sizeof(head)) {
-		return 0;
+		return CHECKPOINTING_NOTHING;
 	}
 	bytes = malloc((size_t)length);
 	if (bytes == NULL ||
 		pinion_checkpoint_read(checkpointing->log, entry->offset, bytes, (size_t)length) <
 			0) {
 		free(bytes);
-		return 0;
+		return CHECKPOINTING_NOTHING;
 	}
 	memcpy(&head, bytes, sizeof(head));
 	if (is_same(&head, out_own) && head.path_bytes == file->path_bytes &&
 		memcmp(bytes + sizeof(head), file->path, file->path_bytes) == 0) {
-		output_text_append(
-			out_text, bytes + sizeof(head) + head.path_bytes, (size_t)head.text_bytes);
-		memcpy(out_counts, head.counts, sizeof(head.counts));
-		found = out_text->failed ? 0 : 1;
+		outcome = take(bytes, (size_t)length, out_found);
 	}
 	free(bytes);
-	if (found == 1) {
+	if (outcome == CHECKPOINTING_ALL) {
 		__atomic_fetch_add(&checkpointing->found_count, 1, __ATOMIC_RELAXED);
 	}
-	return found;
+	return outcome;
 }
 
-bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
-	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
-	bool is_whole)
+bool checkpointing_wants_part(const struct checkpointing *checkpointing,
+	const struct checkpointing_file *own, size_t text_bytes)
+{
+	return !own->is_fresh &&
+		now_ns() - __atomic_load_n(&own->part_ns, __ATOMIC_RELAXED) >=
+		checkpointing->interval_ns * (1 + text_bytes / PART_TEXT_BYTES);
+}
+
+static struct checkpoint_file make_head(const struct pinion_scan_file *file,
+	const struct checkpointing_file *own, const struct checkpointing_result *result)
 {
 	struct checkpoint_file head = {
 		.inode = own->inode,
 		.size_bytes = own->size_bytes,
 		.modified_ns = own->modified_ns,
 		.changed_ns = own->changed_ns,
-		.error = error,
-		.is_done = error == 0 && is_whole && !own->is_fresh,
 		.path_bytes = file->path_bytes,
 		.text_bytes = result->length,
 	};
+
+	memcpy(head.counts, result->counts, sizeof(head.counts));
+	return head;
+}
+
+void checkpointing_add_part(struct checkpointing *checkpointing,
+	const struct pinion_scan_file *file, struct checkpointing_file *own,
+	const struct checkpointing_result *result, uint64_t offset, const struct output_text *state)
+{
+	struct checkpoint_file head = make_head(file, own, result);
+	struct iovec parts[] = {
+		{&head, sizeof(head)},
+		{(void *)(uintptr_t)file->path, file->path_bytes},
+		{(void *)(uintptr_t)result->bytes, result->length},
+		{&offset, sizeof(offset)},
+		{state->bytes, state->length},
+	};
+
+	(void)pinion_checkpoint_append(checkpointing->log, CHECKPOINT_RECORD_PART, parts, 5, 0);
+	__atomic_store_n(&own->part_ns, now_ns(), __ATOMIC_RELAXED);
+}
+
+bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
+	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
+	bool is_whole)
+{
+	struct checkpoint_file head = make_head(file, own, result);
 	const struct entry *entry;
 	struct iovec parts[] = {
 		{&head, sizeof(head)},
@@ -568,7 +523,8 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	};
 	int rc;
 
-	memcpy(head.counts, result->counts, sizeof(head.counts));
+	head.error = error;
+	head.is_done = error == 0 && is_whole && !own->is_fresh;
 	(void)visit(checkpointing, file, &entry);
 	rc = pinion_checkpoint_append(
 		checkpointing->log, CHECKPOINT_RECORD_FILE, parts, 3, own->size_bytes);

@@ -5,6 +5,9 @@
  * that have not changed come from the log, and the output is the same as that
  * of a run that nothing has stopped.
  *
+ * A file that takes longer than the log's interval is noted in parts: where it
+ * was read up to, and what the command needs to go on from there.
+ *
  * A file's record has its path, inode, size and times as they were when the
  * file was opened. A file is done again if any of these differs, if it failed,
  * if something about it was said on stderr, or if it was changed less than a
@@ -88,7 +91,8 @@ struct checkpointing_file {
 	uint64_t size_bytes;
 	int64_t modified_ns; /* since 1970, as are the others */
 	int64_t changed_ns;
-	bool is_fresh; /* it may change again without a trace */
+	bool is_fresh;	  /* it may change again without a trace */
+	uint64_t part_ns; /* [W:who notes parts R:any] when the last part was noted */
 };
 
 /*
@@ -98,13 +102,42 @@ struct checkpointing_file {
 bool checkpointing_begin(const struct checkpointing_options *options, const char *command,
 	char *const *paths, int path_count, struct checkpointing **out_checkpointing);
 
+/* What an earlier run has of a file. Zero-initialise; free the texts. */
+struct checkpointing_found {
+	struct output_text text; /* its output, so far */
+	uint64_t counts[CHECKPOINT_COUNTS];
+	struct output_text state; /* of a part: for the command, at `offset` */
+	uint64_t offset;
+};
+
+enum checkpointing_outcome {
+	CHECKPOINTING_NOTHING, /* it is to be done */
+	CHECKPOINTING_PART,    /* from `offset` on */
+	CHECKPOINTING_ALL,
+};
+
+/* Looks at an open file, and what an earlier run has of it. Any thread. */
+enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointing,
+	const struct pinion_scan_file *file, struct checkpointing_file *out_own,
+	struct checkpointing_found *out_found);
+
 /*
- * Looks at an open file, and whether an earlier run has done it: then 1, and
- * `out_text` has the output. 0: it is to be done. Any thread.
+ * Whether a file has been read for so long since the last part that one is to
+ * be noted: longer where that has many bytes of output. Any thread; a read of
+ * the clock.
  */
-int checkpointing_find(struct checkpointing *checkpointing, const struct pinion_scan_file *file,
-	struct checkpointing_file *out_own, struct output_text *out_text,
-	uint64_t out_counts[CHECKPOINT_COUNTS]);
+bool checkpointing_wants_part(const struct checkpointing *checkpointing,
+	const struct checkpointing_file *own, size_t text_bytes);
+
+/*
+ * Notes that a file was read up to `offset`, and what it came to there: a later
+ * run may go on from `state`. One thread at a time for a file. An error is that
+ * of the next checkpointing_add().
+ */
+void checkpointing_add_part(struct checkpointing *checkpointing,
+	const struct pinion_scan_file *file, struct checkpointing_file *own,
+	const struct checkpointing_result *result, uint64_t offset,
+	const struct output_text *state);
 
 /*
  * A file has ended; `is_whole`: its result is all that there is to say of it.

@@ -16,6 +16,13 @@ setup_file() {
 		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >>"tree/deep/$i"
 	done
 	printf 'nothing\n' >tree/clean
+	# Each line is some 110 bytes, one of 300 has a finding, one of 1000 an
+	# allowed one; some lines are longer than a window.
+	awk 'BEGIN { for (i = 0; i < 24000; i++) {
+		key = "AKIAQ3XZK7MV2TB5" sprintf("%04d", i % 8000)
+		gsub(/0/, "Q", key); gsub(/1/, "R", key); gsub(/8/, "S", key); gsub(/9/, "T", key)
+		text = i % 300 == 7 ? "id " key : i % 1000 == 3 ? key " pinion:allow" : "plain " i
+		printf "%s %0*d\n", text, i % 7000 == 11 ? 90000 : 90, 0 } }' >big
 	sleep 1.1
 }
 
@@ -229,6 +236,40 @@ needs_digest() {
 	[ ! -e new ]
 	pinion sum --checkpoint-interval=2 plain
 	refused '--checkpoint-interval is about the log of --checkpoint=FILE'
+}
+
+# Bytes that a run has read, of its --stats.
+read_bytes() {
+	sed -n 's/.*[^0-9]\([0-9]*\.[0-9]*\) GB (holes.*/\1/p' err | tail -n 1 | tr -d .
+}
+
+@test "a long file is gone on with in its middle, with lines, limits and checksums" {
+	local commands command bytes cut least
+
+	needs_digest
+	ln -s "$BATS_FILE_TMPDIR/big" big
+	commands="scan --format=csv;sum -a $digest"
+	[[ $features != *+xxhash* ]] || commands+=";sum -a xxh3-64"
+	[[ $features != *+blake3* ]] || commands+=";sum -a blake3"
+	while read -r -d ';' command; do
+		pinion $command --window=64K big
+		cp out plain
+		rm -f log
+		pinion $command --window=64K --workers=1 --checkpoint=log --checkpoint-interval=0 big
+		cmp out plain
+		cp log whole
+		least=9999
+		for cut in $(some_of 3 7); do
+			head -c "$(($(stat -c %s whole) * cut / 8))" whole >log
+			# With other windows, on which nothing depends.
+			pinion $command --window=128K --stats --checkpoint=log --resume big
+			cmp out plain || { echo "$command, cut at $cut/8"; return 1; }
+			bytes=$(read_bytes)
+			[ "$((10#$bytes))" -ge "$least" ] || least=$((10#$bytes))
+		done
+		echo "$command: $least MB of 3 at least"
+		[[ $command == *sha256* ]] || [ "$least" -lt 2 ]
+	done <<<"$commands;"
 }
 
 # Kills runs at any time, $1 of them, each of which goes on where the last was.

@@ -513,6 +513,11 @@ int engine_hole_part(struct engine_worker *worker, struct engine_file *file,
 	return error;
 }
 
+uint32_t engine_held_back(const struct engine *engine)
+{
+	return engine->held_back;
+}
+
 bool engine_searches_holes(const struct engine *engine)
 {
 	return engine->searches_holes;

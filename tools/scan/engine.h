@@ -109,6 +109,12 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 /* Every rule has reached a limit in this file: no more of it is searched. */
 bool engine_is_over(const struct engine *engine, const struct engine_file *file);
 
+/*
+ * Of a window that is not the last, the bytes at its end whose ends of matches
+ * are in the next one: how far its end is after `complete_to`.
+ */
+uint32_t engine_held_back(const struct engine *engine);
+
 /* Whether a hole may take as long as its length has it. */
 bool engine_searches_holes(const struct engine *engine);
 

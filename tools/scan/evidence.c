@@ -337,6 +337,19 @@ static bool find_line(const struct evidence *evidence, uint64_t offset, struct l
 	return true;
 }
 
+bool evidence_find_line(
+	const struct evidence *evidence, uint64_t offset, uint64_t *out_number, uint64_t *out_start)
+{
+	struct line line;
+
+	if (!find_line(evidence, offset, &line)) {
+		return false;
+	}
+	*out_number = line.number;
+	*out_start = line.start;
+	return true;
+}
+
 /* It was found in the window of its end, or in one beside that. */
 static const struct quote *find_quote(const struct evidence *evidence,
 	const struct finding *finding, const struct evidence_window **out_window)

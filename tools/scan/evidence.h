@@ -136,6 +136,13 @@ int evidence_add(const struct evidence_source *source, struct evidence *evidence
 void evidence_find(struct evidence *evidence, const struct rules *rules,
 	const struct finding *finding, struct evidence_place *out_place);
 
+/*
+ * The line of a byte, as far as windows have left it: its number, from 0, and
+ * where it starts. False: it is not known any more, or not yet.
+ */
+bool evidence_find_line(const struct evidence *evidence, uint64_t offset, uint64_t *out_number,
+	uint64_t *out_start);
+
 /* No finding that starts before `offset` will be asked for. */
 void evidence_forget(struct evidence *evidence, uint64_t offset);
 

@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/rules_cache.h"
+#include "tools/scan/search_pause.h"
 #include "tools/scan/selftest.h"
 #include "tools/scan/source.h"
 #include "tools/scan/unpack.h"
@@ -275,7 +276,7 @@ static bool leaves_out(const struct scan_job *job, struct search_file *searched,
 	const struct pinion_window *window)
 {
 	if (!job->options->skips_binary || window->index != 0 || searched->decoded != NULL ||
-		!is_binary(job, window)) {
+		searched->kept.start_offset > 0 || !is_binary(job, window)) {
 		return false;
 	}
 	searched->is_binary = true;
@@ -334,7 +335,8 @@ int scan_job_close(
 		return error != 0 ? error : close_error;
 	}
 	close_error = close_error != 0 ? close_error : decode_error;
-	if (job->options->report.format->file_end != NULL && worker->keep == NULL) {
+	if (job->options->report.format->file_end != NULL && worker->keep == NULL &&
+		!searched->kept.is_found) {
 		reporter_file_end(
 			&job->reporter, &show.worker->reporter, file, searched->shown_count);
 		write_lines(&show, NULL);
@@ -345,24 +347,94 @@ int scan_job_close(
 
 /* ---- checkpoints ---- */
 
-/* Whether an earlier run has done the file, with its output. */
+/*
+ * Not of decoded text, whose state is elsewhere, and not of a file that may be
+ * an archive, which its first bytes decide.
+ */
+static bool may_have_parts(const struct scan_job *job)
+{
+	return !decode_is_on(&job->options->decode) && job->unpack == NULL;
+}
+
+/* Takes over what an earlier run has come to. */
+static void take_found(struct scan_job *job, struct scan_worker *worker,
+	struct search_file *searched, struct checkpointing_found *found)
+{
+	struct search_kept *kept = &searched->kept;
+
+	kept->lines = found->text;
+	found->text = (struct output_text){.bytes = NULL};
+	searched->shown_count = found->counts[0];
+	kept->known_count = found->counts[1];
+	kept->allowed_count = found->counts[2];
+	worker->reporter.finding_count += found->counts[0];
+	worker->reporter.known_count += found->counts[1];
+	worker->reporter.allowed_count += found->counts[2];
+	progress_add(job->runtime, &(struct progress){.findings = found->counts[0]});
+}
+
+/* True: an earlier run has done all of the file, with its output. */
 static bool find_kept(
 	struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file)
 {
 	struct search_file *searched = file->user;
 	struct search_kept *kept = &searched->kept;
-	uint64_t counts[CHECKPOINT_COUNTS];
+	struct checkpointing_found found = {.offset = 0};
+	enum checkpointing_outcome outcome =
+		checkpointing_find(job->checkpointing, file, &kept->file, &found);
 
 	kept->is_on = true;
-	kept->is_found = checkpointing_find(
-				 job->checkpointing, file, &kept->file, &kept->lines, counts) == 1;
-	if (kept->is_found) {
-		worker->reporter.finding_count += counts[0];
-		worker->reporter.known_count += counts[1];
-		worker->reporter.allowed_count += counts[2];
-		progress_add(job->runtime, &(struct progress){.findings = counts[0]});
+	kept->is_found = outcome == CHECKPOINTING_ALL;
+	if (outcome == CHECKPOINTING_PART && may_have_parts(job) &&
+		search_resume(&job->search, searched, found.state.bytes, found.state.length,
+			found.offset)) {
+		kept->start_offset = found.offset;
+		file->start_offset_bytes = found.offset;
 	}
+	if (kept->is_found || kept->start_offset > 0) {
+		take_found(job, worker, searched, &found);
+	}
+	output_text_free(&found.text);
+	output_text_free(&found.state);
 	return kept->is_found;
+}
+
+/* Notes how far a file has come, where nothing is pending just then. */
+static void keep_part(struct scan_job *job, struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+	struct search_kept *kept = &searched->kept;
+	struct output_text state = {.bytes = NULL};
+	uint64_t offset;
+
+	pthread_mutex_lock(&searched->findings.lock);
+	/* Another worker may have noted one meanwhile. */
+	if (checkpointing_wants_part(job->checkpointing, &kept->file, kept->lines.length) &&
+		!kept->is_noted && search_pause(&job->search, searched, &state, &offset) &&
+		offset > kept->start_offset) {
+		struct checkpointing_result result = {
+			.bytes = kept->lines.bytes,
+			.length = kept->lines.length,
+			.counts = {searched->shown_count, kept->known_count, kept->allowed_count},
+		};
+
+		checkpointing_add_part(
+			job->checkpointing, file, &kept->file, &result, offset, &state);
+	}
+	pthread_mutex_unlock(&searched->findings.lock);
+	output_text_free(&state);
+}
+
+/* After a window, on its worker. */
+static void keep_some(
+	struct scan_job *job, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	const struct search_file *searched = file->user;
+
+	if (job->checkpointing != NULL && !window->is_last && may_have_parts(job) &&
+		checkpointing_wants_part(job->checkpointing, &searched->kept.file, 0)) {
+		keep_part(job, file);
+	}
 }
 
 /* Writes the output of a file that has ended. */
@@ -450,11 +522,16 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 {
 	struct scan_job *job = arg;
 	int claimed = job->unpack == NULL ? 0 : unpack_claim(file, window);
+	int rc;
 
 	if (claimed != 0) {
 		return claimed > 0 ? PINION_SCAN_ENOUGH : claimed;
 	}
-	return scan_job_window(job, worker_here(job), file, window);
+	rc = scan_job_window(job, worker_here(job), file, window);
+	if (rc == 0) {
+		keep_some(job, file, window);
+	}
+	return rc;
 }
 
 static int on_close(void *arg, struct pinion_scan_file *file, int error)

@@ -45,6 +45,8 @@ struct search_kept {
 	struct output_text lines;
 	uint64_t known_count; /* as in struct reporter_worker */
 	uint64_t allowed_count;
+	/* Of a file that an earlier run has searched up to here; 0: none. */
+	uint64_t start_offset;
 };
 
 /* One file's, in the scan's memory. */

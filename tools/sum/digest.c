@@ -72,6 +72,38 @@ static int xxh3_128_final(struct digest_state *state, uint8_t *digest)
 	return 0;
 }
 
+/* Its only pointer is that to the secret of the library. */
+static bool xxh3_save(struct digest_state *state, struct output_text *out, uint64_t *end)
+{
+	uint64_t version = XXH_versionNumber();
+	XXH3_state_t copy;
+
+	(void)end;
+	memcpy(&copy, state->bytes, sizeof(copy));
+	copy.extSecret = NULL;
+	output_text_append(out, &version, sizeof(version));
+	output_text_append(out, &copy, sizeof(copy));
+	return !out->failed;
+}
+
+static bool xxh3_load(struct digest_state *state, const void *bytes, size_t length, uint64_t end)
+{
+	const unsigned char *secret = xxh3_state(state)->extSecret;
+	uint64_t version;
+
+	(void)end;
+	if (length != sizeof(version) + sizeof(XXH3_state_t)) {
+		return false;
+	}
+	memcpy(&version, bytes, sizeof(version));
+	if (version != XXH_versionNumber()) {
+		return false;
+	}
+	memcpy(state->bytes, (const uint8_t *)bytes + sizeof(version), sizeof(XXH3_state_t));
+	xxh3_state(state)->extSecret = secret;
+	return true;
+}
+
 static void xxh3_discard(struct digest_state *state)
 {
 	(void)state;
@@ -79,7 +111,7 @@ static void xxh3_discard(struct digest_state *state)
 
 #define XXH3_CALLS(bits) \
 	.init = xxh3_##bits##_init, .update = xxh3_##bits##_update, .final = xxh3_##bits##_final, \
-	.discard = xxh3_discard
+	.discard = xxh3_discard, .save = xxh3_save, .load = xxh3_load
 #else
 #define XXH3_CALLS(bits) .missing = xxh3_missing
 static const char xxh3_missing[] = "install libxxhash-dev and configure --with-xxhash";
@@ -134,6 +166,8 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.update = digest_blake3_update,
 			.part = digest_blake3_part,
 			.final = digest_blake3_final,
+			.save = digest_blake3_save,
+			.load = digest_blake3_load,
 			.discard = digest_blake3_discard,
 #else
 			.missing = blake3_missing,

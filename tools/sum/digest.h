@@ -45,6 +45,15 @@ struct digest_algorithm {
 	 * last part's, are multiples of 1024.
 	 */
 	int (*part)(struct digest_state *state, const void *bytes, size_t length, uint64_t offset);
+	/*
+	 * NULL, or: appends the state after the bytes from the start of the
+	 * file on, up to `*end`, a multiple of 4096, where the last bytes that
+	 * were given end; `part` moves it to before the first that are missing.
+	 * False: there is nothing to go on from, or no memory.
+	 */
+	bool (*save)(struct digest_state *state, struct output_text *out, uint64_t *end);
+	/* Takes it over, after `init`. False: it is none of this program's. */
+	bool (*load)(struct digest_state *state, const void *bytes, size_t length, uint64_t end);
 	/* Writes `digest_bytes`, most significant first, and ends the state. */
 	int (*final)(struct digest_state *state, uint8_t *digest);
 	void (*discard)(struct digest_state *state);

@@ -24,6 +24,7 @@ enum {
 	CHUNK_BYTES = BLAKE3_CHUNK_LEN,
 	/* For 64 windows in flight; it doubles. */
 	FIRST_CAPACITY = 64,
+	PAGE_CHUNKS = 4,
 };
 
 /* The chaining value of a subtree: 2^level chunks from `chunk` on. */
@@ -355,6 +356,59 @@ int digest_blake3_final(struct digest_state *state, uint8_t *digest)
 	}
 	digest_blake3_discard(state);
 	return error;
+}
+
+/* ---- a part of a file ---- */
+
+/* A node, as bytes; its place follows from those before it. */
+struct saved_node {
+	uint64_t level;
+	uint8_t value[VALUE_BYTES];
+};
+
+bool digest_blake3_save(struct digest_state *state, struct output_text *out, uint64_t *end)
+{
+	struct tree *tree = &blake3_state(state)->tree;
+	uint64_t chunk = 0;
+
+	pthread_mutex_lock(&tree->lock);
+	for (size_t i = 0; i < tree->count && tree->nodes[i].chunk == chunk; i++) {
+		struct saved_node node = {.level = tree->nodes[i].level};
+
+		memcpy(node.value, tree->nodes[i].value, VALUE_BYTES);
+		output_text_append(out, &node, sizeof(node));
+		chunk += chunk_count(&tree->nodes[i]);
+	}
+	pthread_mutex_unlock(&tree->lock);
+	*end = chunk * CHUNK_BYTES;
+	return chunk > 0 && chunk % PAGE_CHUNKS == 0 && !out->failed;
+}
+
+bool digest_blake3_load(struct digest_state *state, const void *bytes, size_t length, uint64_t end)
+{
+	struct blake3_state *blake3 = blake3_state(state);
+	uint64_t chunk = 0;
+
+	for (size_t at = 0; at < length; at += sizeof(struct saved_node)) {
+		struct saved_node saved;
+		struct node node = {.chunk = chunk};
+
+		if (length - at < sizeof(saved)) {
+			return false;
+		}
+		memcpy(&saved, (const uint8_t *)bytes + at, sizeof(saved));
+		if (saved.level > BLAKE3_MAX_DEPTH) {
+			return false;
+		}
+		node.level = (uint32_t)saved.level;
+		memcpy(node.value, saved.value, VALUE_BYTES);
+		if (insert(&blake3->tree, &node) != 0) {
+			return false;
+		}
+		chunk += chunk_count(&node);
+	}
+	blake3->is_tree = true;
+	return chunk > 0 && chunk * CHUNK_BYTES == end;
 }
 
 const char *digest_blake3_version(void)

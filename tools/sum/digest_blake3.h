@@ -49,6 +49,10 @@ void digest_blake3_discard(struct digest_state *state);
 int digest_blake3_part(
 	struct digest_state *state, const void *bytes, size_t length, uint64_t offset);
 
+/* Of parts: what is there from the start on, without gaps. */
+bool digest_blake3_save(struct digest_state *state, struct output_text *out, uint64_t *end);
+bool digest_blake3_load(struct digest_state *state, const void *bytes, size_t length, uint64_t end);
+
 /*
  * The chaining value of the parent of two nodes, 32 bytes each, by the
  * functions of blake3.h alone. Not static for its test.

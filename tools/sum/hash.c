@@ -37,18 +37,20 @@ void sum_trouble(struct sum_job *job)
 	pthread_mutex_unlock(&job->lock);
 }
 
-/* Whether an earlier run has hashed the file: then its line is there. */
-static bool find_line(struct sum_job *job, const struct pinion_scan_file *file)
+/* Goes on where an earlier run was in the file; from its start if it cannot. */
+static int resume(struct sum_file *sum, struct pinion_scan_file *file,
+	const struct checkpointing_found *found)
 {
-	struct sum_file *sum = file->user;
-	uint64_t counts[CHECKPOINT_COUNTS];
-
-	sum->is_found = job->checkpointing != NULL &&
-		checkpointing_find(job->checkpointing, file, &sum->kept, &sum->line, counts) == 1;
-	if (!sum->is_found) {
-		output_text_free(&sum->line); /* no memory for it */
+	if (sum->algorithm->load != NULL &&
+		sum->algorithm->load(
+			&sum->state, found->state.bytes, found->state.length, found->offset)) {
+		sum->start_offset = found->offset;
+		file->start_offset_bytes = found->offset;
+		return 0;
 	}
-	return sum->is_found;
+	sum->algorithm->discard(&sum->state);
+	memset(&sum->state, 0, sizeof(sum->state));
+	return sum->algorithm->init(&sum->state);
 }
 
 /* What is written meanwhile has no checksum. NULL: it is not. */
@@ -61,22 +63,35 @@ static const char *writer_of(const struct sum_job *job, const struct pinion_file
 						      : NULL;
 }
 
-static int file_open(void *arg, struct pinion_scan_file *file)
+/* What an earlier run has of the file; all of it is its line. */
+static enum checkpointing_outcome find_line(
+	struct sum_job *job, const struct pinion_scan_file *file, struct checkpointing_found *found)
 {
-	struct sum_job *job = arg;
+	struct sum_file *sum = file->user;
+	enum checkpointing_outcome outcome = job->checkpointing == NULL
+		? CHECKPOINTING_NOTHING
+		: checkpointing_find(job->checkpointing, file, &sum->kept, found);
+
+	if (outcome == CHECKPOINTING_ALL) {
+		sum->is_found = true;
+		sum->line = found->text;
+		found->text = (struct output_text){.bytes = NULL};
+	}
+	return outcome;
+}
+
+static int begin_hash(struct sum_job *job, struct pinion_scan_file *file,
+	const struct checkpointing_found *found, bool is_begun)
+{
 	struct sum_file *sum = file->user;
 	int error;
 
-	sum->writer = writer_of(job, &file->file);
-	if (sum->writer != NULL) {
-		return -EBUSY;
-	}
-	if (find_line(job, file)) {
-		return PINION_SCAN_ENOUGH;
-	}
 	sum->algorithm = job->mode->algorithm(job, file->sequence);
 	sum->in_parts = job->options->scanning.scan.order == PINION_SCAN_PARALLEL;
 	error = sum->algorithm->init(&sum->state);
+	if (error == 0 && is_begun) {
+		error = resume(sum, file, found);
+	}
 	sum->is_hashing = error == 0;
 	if (error == 0) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});
@@ -84,11 +99,33 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	return error;
 }
 
+static int file_open(void *arg, struct pinion_scan_file *file)
+{
+	struct sum_job *job = arg;
+	struct sum_file *sum = file->user;
+	struct checkpointing_found found = {.offset = 0};
+	enum checkpointing_outcome outcome;
+	int rc;
+
+	sum->writer = writer_of(job, &file->file);
+	if (sum->writer != NULL) {
+		return -EBUSY;
+	}
+	outcome = find_line(job, file, &found);
+	rc = outcome == CHECKPOINTING_ALL
+		? PINION_SCAN_ENOUGH
+		: begin_hash(job, file, &found, outcome == CHECKPOINTING_PART);
+
+	output_text_free(&found.text);
+	output_text_free(&found.state);
+	return rc;
+}
+
 /* Bytes of a window, all of it or a part. */
 static int hash_bytes(struct sum_file *sum, const struct pinion_window *window,
 	const uint8_t *bytes, size_t length, uint64_t offset)
 {
-	bool is_whole = window->index == 0 && window->is_last;
+	bool is_whole = window->index == 0 && window->is_last && sum->start_offset == 0;
 
 	if (sum->in_parts && !is_whole) {
 		return sum->algorithm->part(&sum->state, bytes, length, offset);
@@ -166,21 +203,48 @@ static int note_gap(struct sum_job *job, struct sum_file *sum, const struct pini
 	return gap->error;
 }
 
+/* Notes how far the file has come, from time to time. */
+static void keep_part(
+	struct sum_job *job, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	struct sum_file *sum = file->user;
+	struct checkpointing_result result = {.bytes = ""};
+	struct output_text state = {.bytes = NULL};
+	uint64_t end = window->base_offset_bytes + window->length_bytes;
+
+	if (job->checkpointing == NULL || window->is_last || sum->algorithm->save == NULL ||
+		!checkpointing_wants_part(job->checkpointing, &sum->kept, 0)) {
+		return;
+	}
+	pthread_mutex_lock(&job->lock);
+	if (checkpointing_wants_part(job->checkpointing, &sum->kept, 0) &&
+		sum->algorithm->save(&sum->state, &state, &end) && end > sum->start_offset) {
+		checkpointing_add_part(job->checkpointing, file, &sum->kept, &result, end, &state);
+	}
+	pthread_mutex_unlock(&job->lock);
+	output_text_free(&state);
+}
+
 static int file_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
 	struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
 	size_t length = window->length_bytes - window->prefix_bytes;
+	int error;
 
 	if (window->is_hole) {
-		return hash_hole(job, sum, window);
+		error = hash_hole(job, sum, window);
+	} else {
+		progress_add(job->runtime, &(struct progress){.bytes = length});
+		error = window->gap_count > 0
+			? note_gap(job, sum, &window->gaps[0])
+			: hash_bytes(sum, window, window->bytes + window->prefix_bytes, length,
+				  window->base_offset_bytes + window->prefix_bytes);
 	}
-	progress_add(job->runtime, &(struct progress){.bytes = length});
-	if (window->gap_count > 0) {
-		return note_gap(job, sum, &window->gaps[0]);
+	if (error == 0) {
+		keep_part(job, file, window);
 	}
-	return hash_bytes(sum, window, window->bytes + window->prefix_bytes, length,
-		window->base_offset_bytes + window->prefix_bytes);
+	return error;
 }
 
 static int file_close(void *arg, struct pinion_scan_file *file, int error)

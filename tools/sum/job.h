@@ -50,6 +50,7 @@ struct sum_file {
 	uint8_t digest[DIGEST_BYTES_MAX];
 	struct checkpointing_file kept; /* with --checkpoint: as it was opened */
 	struct output_text line;	/* of an earlier run, where that is_found */
+	uint64_t start_offset;		/* of a file that an earlier run has begun */
 	bool is_found;
 };
 
