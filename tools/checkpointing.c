@@ -131,7 +131,7 @@ static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_
 	hash = hash_path(path, length);
 	entry = find_entry(own, hash);
 	own->count += entry->length == 0 ? 1 : 0;
-	/* What is gone is as long as no file's record. */
+	/* A record of a lost part has the length of no file. */
 	*entry = (struct entry){hash, record->offset_bytes,
 		record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes};
 	return true;

@@ -70,8 +70,8 @@ static uint64_t at_least_share(const struct pin_rate *rate, uint64_t amount)
 /*
  * A reservation from before the last change of its rate: all that was usable is
  * kept as far as it would be reserved now, and the rest goes back, at the
- * present rate. Nothing is kept where there was no rate meanwhile. What was not
- * usable is void.
+ * present rate. Nothing is kept where there was no rate meanwhile; amounts not
+ * yet usable are void.
  */
 static void renew_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 	enum pin_limited kind, uint64_t wanted)

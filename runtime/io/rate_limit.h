@@ -104,7 +104,7 @@ static inline uint64_t pin_rate_cost_ns(const struct pin_rate *rate, uint64_t am
 	if (seconds >= (UINT64_C(1) << 31)) {
 		return UINT64_C(1) << 61;
 	}
-	/* What would not fit, rounding included; the shift loses a little. */
+	/* A cost too large, rounding included; the shift loses a little. */
 	if (rest > (UINT64_MAX - rate->per_second) / second_ns) {
 		return seconds * second_ns + (rest >> 30) * second_ns / (rate->per_second >> 30) +
 			1;

@@ -173,7 +173,7 @@ make_uncached() {
 	expect 0
 	grep -qE "targets: [0-9.]+ MB/s at the end, halved 0 times$" err
 	grep -qE "[0-9]+ of [0-9]+ reads were slower than --latency-target$" err
-	# The lowest of the limits is the one that holds.
+	# The lowest of the limits holds.
 	pinion sum -a "$(any)" --stats --latency-target=1s --bwlimit=2MB data
 	grep -q "targets: 2.0 MB/s at the end" err
 	PINION_BYTES_PER_SECOND=1000000 pinion sum -a "$(any)" --stats --latency-target=1s data

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Findings as `pinion scan` writes them: places, formats, what is left out, and
+# Findings as `pinion scan` writes them: places, formats, parts left out, and
 # where it goes. Which findings there are is for scan.bats.
 bats_require_minimum_version 1.5.0
 load program

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output of all shards as one, in the order of paths.
+ * The output of all shards together, in the order of paths.
  */
 #ifndef PINION_TOOLS_MERGE_JOIN_H
 #define PINION_TOOLS_MERGE_JOIN_H

@@ -5,7 +5,7 @@
  * spend or leave it, and want less then; and nothing of it is lost: all have
  * started by the instant at which the rates allow it. [LIMIT-1]. G2.
  * Method: the real limiter; a clock of our own, moved by the thread that sets
- * the rates: twice in between, by less than what may be made up for, then each
+ * the rates: twice in between, by less than may be made up for, then each
  * time that all workers wait, to the next that is due. Amounts are worked out
  * by hand.
  */

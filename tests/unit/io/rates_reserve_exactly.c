@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a reservation is a thousandth of a second's amount at least, else what
- * is missing; it may be used when all before it is spoken for and its own time
- * has passed; after a pause 10 ms are made up for, or one reservation. A set
+ * Goal: a reservation is a thousandth of a second's amount at least, else the
+ * missing part; it may be used when all before it is spoken for and its own
+ * time has passed; after a pause 10 ms are made up for, or a part. A set
  * changes the slope: amounts that have accrued stay, at any rate, reservations
  * that were usable are given back, others are void; a set to the same rate does
  * nothing. A cost is rounded up, at rates up to 2^62 per second.

@@ -148,8 +148,8 @@ static void check_known(void)
 }
 
 /*
- * Heads that say so much that most events are lost: what was lost is no copy,
- * and what was copied counts against the rest.
+ * Heads of values by which most events are lost: lost events are not copied,
+ * and those copied count against the rest.
  */
 static void check_copies(void)
 {

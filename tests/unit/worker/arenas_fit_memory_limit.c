@@ -3,7 +3,7 @@
  * Goal: the memory cgroup that leaves the least is found, in both versions, and
  * page cache does not count as used; arenas shrink to the rest, by large
  * buffers alone, or the creation fails; either is reported in one line, whose
- * number is what has to be free at least. G6.
+ * number is the least that has to be free. G6.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
  * of configurations and limits.
  */
@@ -52,7 +52,7 @@ static const struct fit {
 	{4096, 1, 0, 1 << 20, 1},
 };
 
-/* With so much free the creation does not fail, and with 1 MiB less it does. */
+/* With it free the creation does not fail, and with 1 MiB less it does. */
 static void check_needed(const struct pinion_config *config, struct pin_memlimit limit)
 {
 	struct pin_log silent = {.fn = NULL};
