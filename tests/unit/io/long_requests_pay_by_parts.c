@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a rate is paid by a long request part after part, parts short enough
- * for the rate, so that others go on beside a request whose price is days;
- * it gets nothing before its turn, and while it waits for that it can be
- * cancelled and come too late. A request that has had a part is in its device's figures, however it ends. With rings,
- * without, and with those that others may reap. G2.
+ * for the rate, so that others go on beside a request whose price is days; it
+ * gets nothing before its turn, and while it waits for that it can be cancelled
+ * and come too late. A request that has had a part is in its device's figures,
+ * however it ends. With rings, without, and with those that others may reap.
+ * G2.
  * Method: /dev/null takes any number of bytes without reading them. A rate of a
  * byte in a second holds back requests that must wait; timed ones have a least
  * time alone, which holds however slow the machine.
