@@ -66,6 +66,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
 static struct limits limits;
 static struct pinion_runtime *runtime; /* NULL: none has begun, or it has ended */
+static struct pinion_limits in_force;  /* of the runtime */
 static struct pace pace;
 static struct pace_latency latency;
 static struct pace_pressure pressures[2];
@@ -251,15 +252,30 @@ static struct sums sum_up(void)
 	return sums;
 }
 
+static bool is_in_force(const struct pinion_limits *rates)
+{
+	return rates->depth_count == in_force.depth_count &&
+		rates->depth_bytes == in_force.depth_bytes &&
+		rates->bytes_per_second == in_force.bytes_per_second &&
+		rates->requests_per_second == in_force.requests_per_second &&
+		rates->slow_ns == in_force.slow_ns;
+}
+
+/* Only others than there are: each worker is woken for them. */
 static void set_rates(void)
 {
 	struct pinion_limits rates;
 	int error;
 
 	limits_rates(&limits, &options->tuning, is_paced ? pace.rate : 0, &rates);
+	if (is_in_force(&rates)) {
+		return;
+	}
 	error = pinion_runtime_set_limits(runtime, &rates);
 	if (error != 0) {
 		report_line("cannot set limits: %s", report_reason(error));
+	} else {
+		in_force = rates;
 	}
 }
 
@@ -465,6 +481,8 @@ void throttle_begin(struct pinion_runtime *begun)
 
 	pthread_mutex_lock(&lock);
 	runtime = begun;
+	/* As it was created. */
+	limits_rates(&(struct limits)LIMITS_NONE, &options->tuning, 0, &in_force);
 	is_ending = false;
 	is_paced = false;
 	apply();
