@@ -19,7 +19,7 @@ enum { TRACING_EVENTS_STANDARD = 65536 };
  */
 bool tracing_check(const char *path);
 
-/* Whether the file of the last tracing_check() is that one, to be replaced. */
+/* Whether the last tracing_check() found that file, which is to be replaced. */
 bool tracing_has(uint64_t device, uint64_t inode);
 
 /*

@@ -10,6 +10,7 @@
 #include "tests/support/expect.h"
 
 #include "runtime/api/internal.h"
+#include "runtime/worker/worker.h"
 
 #include <fcntl.h>
 #include <pinion/pinion.h>
@@ -242,6 +243,35 @@ static void check_buffers(void)
 	}
 }
 
+/* The limits of buffers in "Memory" of pinion-scan(1). */
+static void check_memory(void)
+{
+	uint32_t count = 0;
+
+	read_text(page, "docs/man/pinion-scan.md");
+	for (const char *at = strstr(page, "| workers | buffers of each"); at != NULL;
+		at = strchr(at + 1, '\n')) {
+		struct pinion_config config;
+		unsigned workers;
+		unsigned stated_mib;
+		uint64_t mib;
+
+		if (sscanf(at, "\n| %u | %u MiB |", &workers, &stated_mib) != 2) {
+			continue;
+		}
+		pinion_config_init(&config);
+		pin_config_complete(&config, workers);
+		mib = pin_round_up(pin_arena_setup_arena_bytes(&config), 2 << 20) >> 20;
+		expect_true("at most", mib <= stated_mib);
+		/* Machines with little memory have less. */
+		if (workers == 64 || config.buffer_count == 28 + 32 / workers) {
+			expect_number("of each", stated_mib, (long long)mib);
+		}
+		count++;
+	}
+	expect_number("rows", 4, count);
+}
+
 int main(void)
 {
 	uint32_t count = 0;
@@ -256,5 +286,6 @@ int main(void)
 	check_retry();
 	check_file();
 	check_buffers();
+	check_memory();
 	return expect_status();
 }
