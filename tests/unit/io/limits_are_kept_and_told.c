@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: limits of a runtime and of a device are taken, refused, kept and
- * reported: no more requests are in a device than its depth, by its statistics;
+ * Goal: limits of a runtime and of a device are taken, also from the
+ * configuration, refused, kept and reported: workers look at their accounts;
+ * no more requests are in a device than its depth, by its statistics;
  * a rate holds back the excess until it is lifted or the request is cancelled,
  * and files have turns. Each error of pinion/limit.h. G2.
  * Method: reads of a file of our own, from outside; a rate of one byte in a
@@ -11,6 +12,8 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/io/device.h"
+#include "runtime/task/entry.h"
+#include "runtime/worker/state.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 
@@ -21,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READS = 64, BLOCK = 4096, LIMIT_SECONDS = 120 };
+enum { READS = 64, BLOCK = 4096, WORKERS = 2, LIMIT_SECONDS = 120 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_file file;
@@ -140,6 +143,22 @@ static void set(uint32_t depth_count, uint64_t bytes_per_second, uint64_t reques
 	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
+/* Each worker that has ended enough requests has looked at its account. */
+static void expect_looks(void)
+{
+	uint32_t looks = 0;
+
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		const struct pin_account *account =
+			&runtime->shared.workers[i].device_queue.accounts[0];
+
+		expect_true("fewer ends than to the next",
+			account->ends_since_look < account->look_ends);
+		looks += account->look_ns != 0;
+	}
+	expect_true("a look", looks > 0);
+}
+
 static void check_depth(void)
 {
 	set(3, 0, 0);
@@ -149,6 +168,7 @@ static void check_depth(void)
 	await_ends(READS);
 	expect_number("the depth that was set", 3, (long long)figures().depth_count);
 	expect_number("not found out", 0, figures().is_found_out);
+	expect_looks();
 	set(0, 0, 0);
 	expect_number("found out again", 1, figures().is_found_out);
 	expect_true("a depth", figures().depth_count > 3);
@@ -299,6 +319,24 @@ static void check_turns(void)
 	expect_true("nobody's", pin_device_waiters_first(&device_waiters, &lines) == NULL);
 }
 
+/* Its requests go in parts, as those of limits that are set later. */
+static void check_configured(void)
+{
+	struct pinion_tuning tuning;
+	struct pinion_config config;
+
+	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	tuning.bytes_per_second = 50 * (WORKERS + 1) * BLOCK;
+	config.worker_count = WORKERS;
+	config.tuning = &tuning;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("on", 1, pin_load_relaxed_u32(&runtime->shared.disks.limiter.is_on));
+	expect_number("a part", BLOCK,
+		(long long)pin_load_relaxed_u64(&runtime->shared.disks.limiter.part_bytes));
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	struct pinion_config config;
@@ -306,8 +344,9 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("limits");
 	make_file();
+	check_configured();
 	pinion_config_init(&config);
-	config.worker_count = 2;
+	config.worker_count = WORKERS;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	check_turns();
 	check_errors();
