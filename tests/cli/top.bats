@@ -500,25 +500,74 @@ place_of() {
 	echo $((8 * ($(od -An -tu8 -j 40 -N 8 "$2") + $(od -An -tu4 -j $((row + 48)) -N 4 "$2"))))
 }
 
-@test "on a terminal: a count of stalls is red while it grows" {
+@test "on a terminal: stalls are red while their count grows, or while they last" {
 	command -v tmux >/dev/null || skip "tmux is not installed"
 	start_fed PINION_METRICS_FILE="$PWD/page"
+	# So that nothing but this test writes the page.
+	kill -STOP "$fed"
 	fed_pid=$fed
 	fed=./page
 	on_screen 24 80 C
 	fed=$fed_pid
-	shows "($fed_pid), ./page: up "
+	shows "($fed_pid), ./page: stopped, up "
 	! grep -q stalls screen
 	place=$(place_of stalls page)
-	for count in {1..100}; do
+	for count in {1..255}; do
 		patch_file page "$place" "\\$(printf '%03o' "$count")"
-		sleep 0.05
 		"${tmux[@]}" capture-pane -e -p >coloured
 		! grep -q $'\033\\[[0-9;]*31m.*  stalls: [0-9]*, [0-9]* of them now' coloured || break
-		[ "$count" != 100 ]
+		[ "$count" != 255 ]
+		sleep 0.02
 	done
 	# Later it is still there, but not red.
 	shows '^  stalls: [0-9]*$'
 	"${tmux[@]}" capture-pane -e -p >coloured
 	! grep -q $'\033\\[[0-9;]*31m.*  stalls' coloured
+	patch_file page "$(place_of starved_lanes page)" '\1'
+	shows '^  starved_lanes: 1$'
+	patch_file page "$(place_of lanes_starving page)" '\1'
+	shows '^  starved_lanes: 1, 1 of them now$'
+	"${tmux[@]}" capture-pane -e -p >coloured
+	grep -q $'\033\\[[0-9;]*31m.*  starved_lanes' coloured
+	patch_file page "$(place_of lanes_starving page)" '\0'
+	shows '^  starved_lanes: 1$'
+}
+
+@test "pools: how many, how often none was free, and for how long that was waited for" {
+	start_fed PINION_METRICS_FILE="$PWD/page"
+	kill -KILL "$fed"
+	wait "$fed" || true
+	pinion top ./page
+	! grep -q pool out
+	for value in pools:2 pool_buffers:10 pool_exhausted:7 pool_false_nulls:1 pool_waits:3; do
+		patch_file page "$(place_of ${value%:*} page)" "\\$(printf '%03o' ${value#*:})"
+	done
+	patch_file page "$(place_of pool_wait_ns page)" '\170' # 120: 40 each
+	pinion top ./page
+	expect 0
+	grep -qx '  pools: 2, 10 buffers, 7 times none was free, 1 of them doubtful' out
+	grep -qx '  pool waits: 3, 40ns each on average' out
+}
+
+@test "a process that has ended, and whose parent has not waited for it" {
+	cp "$(type -P cat)" ended-of-top
+	mkfifo hold
+	sh -c './ended-of-top hold & echo $! >number; exec sleep 1000' 3>&- &
+	fed=$!
+	# A shell would wait for it; what it becomes does not.
+	for _ in {1..500}; do
+		[ "$(<"/proc/$fed/comm")" != sleep ] || break
+		sleep 0.01
+	done
+	: >hold
+	for _ in {1..500}; do
+		! grep -q ') Z ' "/proc/$(<number)/stat" || break
+		sleep 0.01
+	done
+	rm ended-of-top # a file of that name would be shown
+	for operand in "$(<number)" ended-of-top; do
+		pinion top --once "$operand"
+		expect 2
+		[ "$(cat err)" = "pinion top: process $(<number) has ended; its parent has not waited for it yet" ]
+	done
 }

@@ -137,6 +137,8 @@ static void append_process(struct output_text *text, const struct top_page *page
 		append_text(text, "file", page->path);
 	}
 	append_text(text, "state", states[page->state]);
+	output_text_format(text, "\"is_stopped\":%s,",
+		page->has_process && top_process_is_stopped(&page->process) ? "true" : "false");
 	append_number(text, "last_life_unix_ns", page->last_life_unix_ns);
 	append_number(text, "read_unix_ns", page->read_unix_ns);
 	append_number(text, "read_ns", page->read_ns);
@@ -145,6 +147,11 @@ static void append_process(struct output_text *text, const struct top_page *page
 		append_number(text, "cpu_ns", page->process.cpu_ns);
 	} else {
 		output_text_string(text, "\"cpu_ns\":null,");
+	}
+	if (page->wait_ns != TOP_MISSING) {
+		append_number(text, "cpu_wait_ns", page->wait_ns);
+	} else {
+		output_text_string(text, "\"cpu_wait_ns\":null,");
 	}
 }
 

@@ -13,6 +13,9 @@
 /* A worker that has not read the clock for so long is in a long task. */
 #define LONG_TASK_NS UINT64_C(100000000)
 
+/* Of one CPU: less of it is usual. */
+#define WAIT_SHARE_MIN 0.01
+
 enum { CELL_BYTES = 40 };
 
 struct cell {
@@ -122,7 +125,8 @@ static void append_state(struct output_text *text, const struct top_page *page)
 	char date[40] = "?";
 
 	if (page->state == TOP_ALIVE) {
-		output_text_string(text, ": up ");
+		output_text_string(
+			text, top_process_is_stopped(&page->process) ? ": stopped, up " : ": up ");
 		append_age(text, top_page_age_ns(page));
 		return;
 	}
@@ -141,6 +145,9 @@ static void append_rates(struct output_text *text, const struct top_page *page)
 
 	if (page->cpu_share >= 0) {
 		output_text_format(text, ", CPU %.0f %%", page->cpu_share * 100);
+	}
+	if (page->wait_share >= WAIT_SHARE_MIN) {
+		output_text_format(text, ", waits for CPUs %.0f %%", page->wait_share * 100);
 	}
 	output_text_string(text, page->is_all ? "\n  since its start: " : "\n  now: ");
 	output_text_format(
@@ -221,16 +228,18 @@ static void append_alarms(
 	struct output_text *text, const struct top_page *page, const struct top_view *view)
 {
 	for (int i = 0; i < TOP_ALARMS; i++) {
+		uint64_t now = page->alarms_now[i];
+
 		if (page->alarms[i] == 0 || page->alarms[i] == TOP_MISSING) {
 			continue;
 		}
-		output_text_string(
-			text, view->is_screen && page->alarms_grown[i] > 0 ? TOP_MARK_ALARM : "");
+		/* Also those that have ended since the report before. */
+		now = now > page->alarms_grown[i] ? now : page->alarms_grown[i];
+		output_text_string(text, view->is_screen && now > 0 ? TOP_MARK_ALARM : "");
 		output_text_format(text, "  %s: %s", top_page_alarm_name((enum top_alarm)i),
 			value_cell(page->alarms[i]).text);
-		if (page->alarms_grown[i] > 0) {
-			output_text_format(
-				text, ", %s of them now", value_cell(page->alarms_grown[i]).text);
+		if (now > 0) {
+			output_text_format(text, ", %s of them now", value_cell(now).text);
 		}
 		output_text_string(text, "\n");
 	}
@@ -309,6 +318,10 @@ static bool name_place(const struct top_page *page, uint32_t worker, struct cell
 
 	if (page->state != TOP_ALIVE || place >= sizeof(names) / sizeof(names[0])) {
 		*out_cell = (struct cell){"-"};
+		return false;
+	}
+	if (place == PINION_WORKER_RUNNING && top_process_is_stopped(&page->process)) {
+		*out_cell = (struct cell){"stopped"};
 		return false;
 	}
 	if (place == PINION_WORKER_RUNNING && clock > 0 && clock < page->read_ns &&
@@ -457,6 +470,67 @@ static void append_devices(struct output_text *text, const struct top_page *page
 	}
 }
 
+/* Both, or that it is missing. */
+static uint64_t sum_of(uint64_t first, uint64_t second)
+{
+	return first == TOP_MISSING || second == TOP_MISSING ? TOP_MISSING : first + second;
+}
+
+static void append_ring(struct output_text *text, const struct top_page *page, uint32_t worker)
+{
+	double enters = top_page_rate(page, worker, TOP_RING_ENTERS);
+	double requests = top_page_rate(page, worker, TOP_REQUESTS);
+	double sleeps = top_page_rate(page, worker, TOP_PARKS_RING);
+	double each = enters > 0 && requests >= 0 ? requests / enters : -1;
+	const uint64_t counts[] = {
+		top_page_value(page, worker, TOP_IN_FLIGHT),
+		top_page_value(page, worker, TOP_SHORT),
+		sum_of(top_page_value(page, worker, TOP_AGAIN),
+			top_page_value(page, worker, TOP_INTERRUPTED)),
+	};
+
+	output_text_format(text, "  %-8u%8s", worker, count_cell(enters).text);
+	output_text_format(text, " %9s %8s", count_cell(each).text, count_cell(sleeps).text);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		output_text_format(text, " %6s", value_cell(counts[i]).text);
+	}
+	output_text_string(text, "\n");
+}
+
+/* Of workers that have entered theirs. */
+static void append_rings(struct output_text *text, const struct top_page *page, bool is_screen)
+{
+	bool has_title = false;
+
+	for (uint32_t i = 0; i < page->info.slot_count; i++) {
+		uint64_t entered = top_page_value(page, i, TOP_RING_ENTERS);
+
+		if (entered == 0 || entered == TOP_MISSING) {
+			continue;
+		}
+		if (!has_title) {
+			output_text_string(text, is_screen ? TOP_MARK_TITLE : "");
+			output_text_format(text, "  %-8s%8s %9s %8s %6s %6s %6s\n", "ring",
+				"enters/s", "I/O/enter", "sleeps/s", "in I/O", "short", "again");
+			has_title = true;
+		}
+		append_ring(text, page, i);
+	}
+}
+
+/* Until a buffer was free, of those that waited for it. */
+static void append_pool_waits(struct output_text *text, const struct top_page *page)
+{
+	uint64_t waits = top_page_single(page, PINION_METRICS_RUNTIME, "pool_waits", 0);
+	uint64_t wait_ns = top_page_single(page, PINION_METRICS_RUNTIME, "pool_wait_ns", 0);
+
+	if (waits == TOP_MISSING || wait_ns == TOP_MISSING || waits == 0) {
+		return;
+	}
+	output_text_format(text, "  pool waits: %s", value_cell(waits).text);
+	output_text_format(text, ", %s each on average\n", time_cell(wait_ns / waits).text);
+}
+
 static void append_pools(struct output_text *text, const struct top_page *page)
 {
 	static const char *const names[] = {
@@ -490,5 +564,7 @@ void top_show_lines(
 	append_workers(text, page, view);
 	append_lanes(text, page, view->is_screen);
 	append_devices(text, page, view->is_screen);
+	append_rings(text, page, view->is_screen);
 	append_pools(text, page);
+	append_pool_waits(text, page);
 }

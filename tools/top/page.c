@@ -16,6 +16,10 @@ static const char *const value_names[TOP_VALUES] = {
 	[TOP_PARKS_FUTEX] = "parks_futex",
 	[TOP_PARKS_RING] = "parks_ring",
 	[TOP_STEALS] = "steals",
+	[TOP_RING_ENTERS] = "ring_enters",
+	[TOP_SHORT] = "short_transfers",
+	[TOP_AGAIN] = "retries_again",
+	[TOP_INTERRUPTED] = "retries_interrupted",
 	[TOP_PLACE] = "place",
 	[TOP_QUEUE_DEPTH] = "queue_depth",
 	[TOP_IN_FLIGHT] = "requests_in_flight",
@@ -26,6 +30,13 @@ static const char *const alarm_names[TOP_ALARMS] = {
 	[TOP_ALARM_STALLS] = "stalls",
 	[TOP_ALARM_STARVED_LANES] = "starved_lanes",
 	[TOP_ALARM_DEVICE_STALLS] = "device_stalls",
+};
+
+/* The same at this moment; older pages have none. */
+static const char *const alarm_gauges[TOP_ALARMS] = {
+	[TOP_ALARM_STALLS] = "tasks_stalled",
+	[TOP_ALARM_STARVED_LANES] = "lanes_starving",
+	[TOP_ALARM_DEVICE_STALLS] = "devices_stalled",
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -62,6 +73,7 @@ bool top_page_init(struct top_page *page, struct pinion_metrics *metrics, const 
 	for (int i = 0; i < TOP_ALARMS; i++) {
 		page->alarms[i] = TOP_MISSING;
 	}
+	page->wait_ns = TOP_MISSING;
 	page->read_ns = page->info.created_ns;
 	page->last_pid = pid > 0 ? (uint64_t)pid : page->info.pid;
 	return true;
@@ -122,6 +134,21 @@ static void note_state(struct top_page *page)
 	}
 }
 
+/* Threads that have ended since are no part of the sum any more. */
+static void note_wait(struct top_page *page, uint64_t passed_ns)
+{
+	uint64_t before = page->wait_ns;
+
+	if (!top_process_read_wait(page->process.pid, &page->wait_ns)) {
+		page->wait_ns = TOP_MISSING;
+		return;
+	}
+	before = page->reads == 0 ? 0 : before;
+	if (passed_ns > 0 && before != TOP_MISSING) {
+		page->wait_share = (double)grown(page->wait_ns, before) / (double)passed_ns;
+	}
+}
+
 /* Over the time since the snapshot before; first, since it was started. */
 static void note_cpu(struct top_page *page)
 {
@@ -130,7 +157,9 @@ static void note_cpu(struct top_page *page)
 	uint64_t passed;
 
 	page->cpu_share = -1;
+	page->wait_share = -1;
 	if (!page->has_process) {
+		page->wait_ns = TOP_MISSING;
 		return;
 	}
 	if (page->reads == 0 && hz > 0) {
@@ -141,6 +170,7 @@ static void note_cpu(struct top_page *page)
 		page->cpu_share =
 			(double)grown(page->process.cpu_ns, page->cpu_before_ns) / (double)passed;
 	}
+	note_wait(page, passed);
 	page->cpu_before_ns = page->process.cpu_ns;
 	page->cpu_read_ns = now;
 }
@@ -226,7 +256,9 @@ static void note_alarms(struct top_page *page)
 {
 	for (int i = 0; i < TOP_ALARMS; i++) {
 		uint64_t before = page->alarms[i];
+		uint64_t gauge = top_page_single(page, PINION_METRICS_RUNTIME, alarm_gauges[i], 0);
 
+		page->alarms_now[i] = page->state != TOP_ALIVE || gauge == TOP_MISSING ? 0 : gauge;
 		page->alarms[i] = alarm_value(page, alarm_names[i]);
 		page->alarms_grown[i] = before == TOP_MISSING ? 0 : grown(page->alarms[i], before);
 	}

@@ -27,6 +27,10 @@ enum top_value {
 	TOP_PARKS_FUTEX,
 	TOP_PARKS_RING,
 	TOP_STEALS,
+	TOP_RING_ENTERS,
+	TOP_SHORT,
+	TOP_AGAIN,
+	TOP_INTERRUPTED,
 	/* The state of now. */
 	TOP_PLACE,
 	TOP_QUEUE_DEPTH,
@@ -88,15 +92,18 @@ struct top_page {
 	uint64_t before_ns;
 	uint64_t read_unix_ns;
 	uint32_t reads;
-	bool is_all;	  /* there is none before: rates are since the beginning */
-	double cpu_share; /* 1: one CPU; negative: not known */
+	bool is_all;	   /* there is none before: rates are since the beginning */
+	double cpu_share;  /* 1: one CPU; negative: not known */
+	double wait_share; /* of its threads' waits for a CPU, likewise */
 	uint64_t cpu_before_ns;
+	uint64_t wait_ns;     /* or TOP_MISSING */
 	uint64_t cpu_read_ns; /* on CLOCK_BOOTTIME */
 	struct top_readings series[TOP_SERIES];
 	uint64_t alarms[TOP_ALARMS]; /* TOP_MISSING: the page has none */
 	uint64_t alarms_grown[TOP_ALARMS];
-	int rows[TOP_VALUES]; /* of the page's table */
-	uint64_t *values;     /* a worker after the other */
+	uint64_t alarms_now[TOP_ALARMS]; /* how many last at this moment */
+	int rows[TOP_VALUES];		 /* of the page's table */
+	uint64_t *values;		 /* a worker after the other */
 	uint64_t *before;
 };
 

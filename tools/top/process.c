@@ -43,13 +43,12 @@ static bool parse_stat(char *rest, struct top_process *process)
 	unsigned long long system;
 	unsigned long long start;
 	long hz = sysconf(_SC_CLK_TCK);
-	char state;
 
 	if (sscanf(rest,
 		    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %*s "
 		    "%*s %llu",
-		    &state, &user, &system, &start) != 4 ||
-		state == 'Z' || state == 'X') {
+		    &process->state, &user, &system, &start) != 4 ||
+		process->state == 'Z' || process->state == 'X') {
 		return false;
 	}
 	process->start = start;
@@ -70,13 +69,40 @@ bool top_process_read(int pid, struct top_process *out_process)
 	read_text(path, stat, sizeof(stat));
 	name = strchr(stat, '(');
 	end = strrchr(stat, ')');
-	if (name == NULL || end == NULL || end < name || !parse_stat(end, out_process)) {
+	if (name == NULL || end == NULL || end < name) {
 		return false;
 	}
 	length = (size_t)(end - name) - 1;
 	length = length < TOP_COMM_BYTES ? length : TOP_COMM_BYTES - 1;
 	memcpy(out_process->comm, name + 1, length);
-	return true;
+	return parse_stat(end, out_process);
+}
+
+bool top_process_read_wait(int pid, uint64_t *out_wait_ns)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+	bool is_known = false;
+
+	*out_wait_ns = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+		unsigned long long wait_ns;
+		char text[128];
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat", pid, entry->d_name);
+		read_text(path, text, sizeof(text));
+		if (is_number(entry->d_name) && sscanf(text, "%*u %llu", &wait_ns) == 1) {
+			*out_wait_ns += wait_ns;
+			is_known = true;
+		}
+	}
+	if (tasks != NULL) {
+		closedir(tasks);
+	}
+	return is_known;
 }
 
 /* The last number of NSpid: what its own namespace calls it. */

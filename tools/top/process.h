@@ -16,11 +16,32 @@ struct top_process {
 	int pid;
 	uint64_t start; /* field 22 of its stat, in ticks since the boot */
 	uint64_t cpu_ns;
+	char state;		   /* as stat has it */
 	char comm[TOP_COMM_BYTES]; /* any bytes: for output_text_escaped() */
 };
 
-/* False: there is none, or it has ended and waits for its parent. */
+/*
+ * False: there is none, or it has ended and waits for its parent; then its
+ * state and name are there.
+ */
 bool top_process_read(int pid, struct top_process *out_process);
+
+static inline bool top_process_is_zombie(const struct top_process *process)
+{
+	return process->state == 'Z';
+}
+
+/* By a signal, or a debugger: it runs nothing, and this is no fault of its. */
+static inline bool top_process_is_stopped(const struct top_process *process)
+{
+	return process->state == 'T' || process->state == 't';
+}
+
+/*
+ * For how long its threads of now have waited for a CPU, all together. False:
+ * the kernel does not say.
+ */
+bool top_process_read_wait(int pid, uint64_t *out_wait_ns);
 
 /*
  * Returns the process that its own namespace calls `pid` and that has started

@@ -225,6 +225,22 @@ static bool is_about_rights(int error)
 	return error == -EACCES || error == -EPERM;
 }
 
+/* It has neither memory nor descriptors any more, and so no page. */
+static void say_zombie(struct top_watch *watch, const struct top_process *process)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "process %d has ended; its parent has not waited for it yet",
+		process->pid);
+	watch->had_trouble = true;
+	say(watch, line);
+}
+
+static bool is_zombie(int pid, struct top_process *out_process)
+{
+	return !top_process_read(pid, out_process) && top_process_is_zombie(out_process);
+}
+
 enum asked { ASKED_BY_NUMBER, ASKED_BY_NAME, NOT_ASKED };
 
 /* As above, but with a line for a page that is refused. */
@@ -270,8 +286,14 @@ static bool find_everywhere(struct top_watch *watch)
 static bool find_number(struct top_watch *watch, const char *operand)
 {
 	bool is_pid = strlen(operand) <= 9 && strtoul(operand, NULL, 10) > 0;
-	int rc = is_pid ? find_pages_or_say(watch, atoi(operand), ASKED_BY_NUMBER) : -ESRCH;
+	struct top_process process;
+	int rc = -ESRCH;
 
+	if (is_pid && !watch->is_old && is_zombie(atoi(operand), &process)) {
+		say_zombie(watch, &process);
+		return true;
+	}
+	rc = is_pid ? find_pages_or_say(watch, atoi(operand), ASKED_BY_NUMBER) : rc;
 	if (watch->is_old) {
 		return rc != -ENOMEM;
 	}
@@ -328,8 +350,12 @@ static bool find_file(struct top_watch *watch, int index)
 	return open_file(watch, path);
 }
 
-/* Returns how many processes are called so, or -ENOMEM. */
-static int find_called(struct top_watch *watch, const char *name, int *out_pages)
+/*
+ * Returns how many processes are called so, or -ENOMEM. *out_ended: one that
+ * is, but has ended, or none.
+ */
+static int find_called(
+	struct top_watch *watch, const char *name, int *out_pages, struct top_process *out_ended)
 {
 	size_t count;
 	int *pids = top_process_list(&count);
@@ -337,11 +363,16 @@ static int find_called(struct top_watch *watch, const char *name, int *out_pages
 	int rc = pids == NULL ? -ENOMEM : 0;
 
 	*out_pages = 0;
+	*out_ended = (struct top_process){.pid = 0};
 	for (size_t i = 0; pids != NULL && i < count && rc != -ENOMEM; i++) {
 		struct top_process process;
+		bool is_ended = is_zombie(pids[i], &process);
 
-		if (pids[i] == getpid() || !top_process_read(pids[i], &process) ||
-			strncmp(process.comm, name, COMM_LENGTH) != 0) {
+		if (pids[i] == getpid() || strncmp(process.comm, name, COMM_LENGTH) != 0) {
+			continue;
+		}
+		if (is_ended) {
+			*out_ended = process;
 			continue;
 		}
 		called++;
@@ -356,8 +387,9 @@ static int find_called(struct top_watch *watch, const char *name, int *out_pages
 static bool find_name(struct top_watch *watch, int index)
 {
 	const char *name = watch->operands[index];
+	struct top_process ended;
 	int pages;
-	int called = find_called(watch, name, &pages);
+	int called = find_called(watch, name, &pages, &ended);
 
 	if (called < 0) {
 		return false;
@@ -365,7 +397,9 @@ static bool find_name(struct top_watch *watch, int index)
 	if (called == 0 && !watch->is_old && access(name, F_OK) == 0) {
 		return find_file(watch, index);
 	}
-	if (called == 0 && !watch->is_old) {
+	if (called == 0 && ended.pid > 0 && !watch->is_old) {
+		say_zombie(watch, &ended);
+	} else if (called == 0 && !watch->is_old) {
 		watch->had_trouble = true;
 		report_line("there is neither a process nor a file called %s", name);
 	} else if (pages == 0 && !watch->is_old) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: `pinion top` shows the values of a page: rates of reads and writes
- * together, the right quantiles, a device's number; the CPU time since the
- * snapshot before; of a runtime that has ended the rates of its whole life. Of
- * the ended it keeps the latest 32. WP-33.
+ * together, the right quantiles, a device's number, rings; what starves as long
+ * as it does; the CPU time since the snapshot before, and waits for a CPU; of a
+ * runtime that has ended the rates of its whole life. A stopped process is in
+ * no long task. Of the ended it keeps the latest 32. WP-33.
  * Method: a page without a runtime, whose values the test writes.
  */
 #include "runtime/observe/metrics_page.h"
@@ -37,9 +38,18 @@ static void fill(
 	struct pin_metrics_page *page, const struct pin_observed *observed, uint64_t created_ns)
 {
 	const uint64_t now_ns = created_ns + 2 * (uint64_t)SECOND_NS;
-	struct pin_shown_worker worker = {
-		.stats = {.tasks_run = 84, .read_bytes = 4000, .write_bytes = 2000}};
-	struct pin_shown_runtime runtime = {.device_count = 1};
+	struct pin_shown_worker worker = {.stats = {.tasks_run = 84,
+						  .read_bytes = 4000,
+						  .write_bytes = 2000,
+						  .requests_completed = 80,
+						  .ring_enters = 20,
+						  .parks_ring = 6,
+						  .short_transfers = 3,
+						  .retries_again = 4,
+						  .retries_interrupted = 5},
+		.info.requests_in_flight = 7};
+	struct pin_shown_runtime runtime = {
+		.device_count = 1, .starved_lanes = 2, .lanes_starving = 1};
 	struct pin_shown_device device = {.device = makedev(259, 3)};
 	uint32_t run = pin_timing_of(PINION_TIMING_RUN, PINION_LANE_NORMAL);
 
@@ -70,6 +80,44 @@ static void expect_line(struct output_text *text, const char *begin, const char 
 	*end = '\n';
 }
 
+/* As if it waited for CPUs, and then were stopped; its worker is in a task. */
+static void check_alive(struct top_page *page)
+{
+	const struct top_view view = {.column = TOP_BY_WORKER};
+	const uint32_t places[] = {TOP_PLACE, TOP_CLOCK_NS};
+	struct output_text text = {0};
+	uint64_t wait_ns;
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(places); i++) {
+		page->values[places[i]] = i == 0 ? PINION_WORKER_RUNNING : 1;
+	}
+	expect_true("as long as it has lasted",
+		top_process_read_wait(getpid(), &wait_ns) ? page->wait_ns <= wait_ns
+							  : page->wait_ns == TOP_MISSING);
+	page->cpu_share = 1.5;
+	page->wait_share = 0.3;
+	top_show_lines(&text, page, &view);
+	expect_line(&text, ", CPU", ", CPU 150 %, waits for CPUs 30 %");
+	/* As long as it starves, though the count is as it was. */
+	page->alarms_grown[TOP_ALARM_STARVED_LANES] = 0;
+	expect_line(&text, "  starved_lanes", "  starved_lanes: 2, 1 of them now");
+	expect_true("in a long task", strstr(text.bytes, "     0  task ") != NULL);
+	output_text_free(&text);
+	page->process.state = 'T';
+	page->wait_share = -1;
+	top_show_lines(&text, page, &view);
+	output_text_append(&text, "", 1);
+	expect_true("stopped", strstr(text.bytes, ": stopped, up ") != NULL);
+	expect_true("its worker, too", strstr(text.bytes, "     0  stopped ") != NULL);
+	expect_true("no waits", strstr(text.bytes, "waits") == NULL);
+	output_text_free(&text);
+	text = (struct output_text){0};
+	top_show_json(&text, page);
+	output_text_append(&text, "", 1);
+	expect_true("and says so", strstr(text.bytes, "\"is_stopped\":true,") != NULL);
+	output_text_free(&text);
+}
+
 /* Once it has ended its rates are those of the two seconds. */
 static void check_lines(const struct top_page *page)
 {
@@ -82,7 +130,10 @@ static void check_lines(const struct top_page *page)
 	expect_number("tasks a second", 42, (long long)top_page_rate(page, 0, TOP_TASKS));
 	top_show_lines(&text, page, &view);
 	expect_line(
-		&text, "  since its start: ", "  since its start: 42 tasks/s, 0 I/O/s, 3.00kB/s");
+		&text, "  since its start: ", "  since its start: 42 tasks/s, 40 I/O/s, 3.00kB/s");
+	expect_line(
+		&text, "      10       4.0", "      10       4.0      3.0      7      3      9");
+	expect_line(&text, "  starved_lanes", "  starved_lanes: 2");
 	expect_line(&text, "  normal",
 		"  normal         0    1.00us    998ms         -        -         -        -");
 	output_text_free(&text);
@@ -124,8 +175,10 @@ static void check_page(void)
 	expect_number("alive", TOP_ALIVE, pages[0].state);
 	check_device(&watch);
 	check_cpu(pages);
+	check_alive(pages);
 	pin_metrics_page_destroy(page, &pin_host_linux);
 	expect_true("read", top_page_read(pages));
+	expect_true("and read again", top_page_read(pages));
 	check_lines(pages);
 	top_page_fini(pages);
 }
