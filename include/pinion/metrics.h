@@ -303,7 +303,8 @@ enum pinion_timing {
 	/*
 	 * A task's time in a queue, from its spawn. Of high and low: that which
 	 * all workers share. Of normal: the own queue of the worker that ran
-	 * it, or from the last move there; not the inbox, nor the shared queue.
+	 * it, or from the last move there; not the inbox. For the shared queue
+	 * see PINION_TIMING_SHARED.
 	 */
 	PINION_TIMING_QUEUED = 0,
 	/* A task's `run`. */
@@ -318,7 +319,12 @@ enum pinion_timing {
 	PINION_TIMING_BUFFER = 5,
 	/* From a timer's deadline to its expiry. */
 	PINION_TIMING_TIMER = 6,
-	PINION_TIMINGS = 7,
+	/*
+	 * A task's time in the queue of the normal lane that all workers share,
+	 * unless it found that empty, or was taken with the first of a burst.
+	 */
+	PINION_TIMING_SHARED = 7,
+	PINION_TIMINGS = 8,
 };
 
 /*
@@ -329,7 +335,7 @@ enum pinion_timing {
  * 100 ns, and after a row of shorter ones; a row gives the mean of its tasks,
  * and every 32nd row counts 32 times, but a task that takes more than 2 us
  * is always recorded by itself. Of queues, the last task of a row is recorded
- * for all that the row took; of the queues of high and low one for each time
+ * for all that the row took; of queues that workers share, one for each time
  * that they are gone through, and the others between two of these in steps. Of
  * reads and writes one in 8 to 32 is timed, all with a `slow_ns` (limit.h).
  * Wakes by workers and other threads, waits for buffers, and timers are all
@@ -340,9 +346,9 @@ enum pinion_timing {
  * those of no task.
  *
  * Context: any thread; never blocks.
- * Errors: -EINVAL: there is no such timing or lane; WAKE, BUFFER and TIMER have
- * the normal lane only. -EAGAIN: workers have written to it all the time; try
- * again. -ECHILD: as above.
+ * Errors: -EINVAL: there is no such timing or lane; WAKE, BUFFER, TIMER and
+ * SHARED have the normal lane only. -EAGAIN: workers have written to it all
+ * the time; try again. -ECHILD: as above.
  * Since: 0.1
  */
 PINION_API int pinion_runtime_get_histogram(const struct pinion_runtime *runtime,

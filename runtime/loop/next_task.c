@@ -11,6 +11,7 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/events.h"
 #include "runtime/worker/lane.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/state.h"
@@ -289,6 +290,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	pin_room_tell(shared, PINION_LANE_NORMAL);
 	pin_meter_add(&worker->meter.injector_takes, 1);
 	pin_meter_add(&worker->meter.injector_tasks, count);
+	pin_metrics_note_batch(worker, has_more);
 	/* The chain: a worker that finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);

@@ -48,6 +48,21 @@ static void record(struct pin_lane_wait *wait, struct pin_timings *timings, uint
 	}
 }
 
+/* The time at which the mark was set is that of the last task before it. */
+static void arrive(
+	struct pin_lane_wait *wait, uint64_t now_ns, struct pin_timings *timings, uint32_t index)
+{
+	uint64_t end = pin_load_relaxed_u64(&wait->end);
+	uint64_t tasks = end > wait->last_end ? end - wait->last_end : 0;
+	/* On another CPU the clock may be read the other way round. */
+	uint64_t took_ns = now_ns > wait->since_ns ? now_ns - wait->since_ns : 0;
+
+	PIN_DCHECK(end != 0);
+	record(wait, timings, index, pin_min_u64(tasks, UINT32_MAX), took_ns);
+	wait->last_end = end;
+	wait->last_ns = took_ns;
+}
+
 PIN_APART void pin_lane_wait_take(struct pin_lane_wait *wait, const struct pin_lane_queue *queue,
 	struct pin_timings *timings, uint32_t index)
 {
@@ -63,14 +78,32 @@ PIN_APART void pin_lane_wait_take(struct pin_lane_wait *wait, const struct pin_l
 		uint64_t now_ns = host->now_ns();
 		uint64_t popped = pin_load_relaxed_u64(&queue->popped);
 		uint64_t pushed = pin_load_relaxed_u64(&queue->pushed);
-		uint64_t tasks = end > wait->last_end ? end - wait->last_end : 0;
-		/* On another CPU the clock may be read the other way round. */
-		uint64_t took_ns = now_ns > wait->since_ns ? now_ns - wait->since_ns : 0;
 
-		record(wait, timings, index, pin_min_u64(tasks, UINT32_MAX), took_ns);
-		wait->last_end = end;
-		wait->last_ns = took_ns;
+		arrive(wait, now_ns, timings, index);
 		set(wait, pushed > popped ? pushed : 0, now_ns);
+	}
+	pin_lock_release(&wait->lock, host);
+}
+
+PIN_APART void pin_lane_wait_take_batch(struct pin_lane_wait *wait, const struct pin_host *host,
+	const struct pin_lane_wait_batch *batch, struct pin_timings *timings, uint32_t index)
+{
+	uint64_t now_ns;
+	bool has_more = batch->pushed > batch->popped;
+
+	if (!pin_lock_try(&wait->lock)) {
+		return;
+	}
+	if (pin_lane_wait_is_batch_due(wait, batch->popped, has_more)) {
+		now_ns = host->now_ns();
+		if (pin_load_relaxed_u64(&wait->end) != 0) {
+			arrive(wait, now_ns, timings, index);
+		} else {
+			/* The first of a burst, which comes at once. */
+			wait->last_end = batch->popped;
+			wait->last_ns = 0;
+		}
+		set(wait, has_more ? batch->pushed : 0, now_ns);
 	}
 	pin_lock_release(&wait->lock, host);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long tasks wait in the queue of the high or low lane.
+ * How long tasks wait in the queue of a lane that all workers share.
  *
  * A stamp in each task would be another word for the caller, so one mark is on
  * its way through the queue instead: the number of the task that was pushed
@@ -17,8 +17,17 @@
  * through. Claims that were given back count as popped, and may end a wait too
  * early.
  *
+ * In the queue of the normal lane a spawn pays nothing for it. There a worker
+ * that has taken a batch and left some sets the mark: at the last task that was
+ * pushed by then, as the counts of the queue limit have it. A task that finds
+ * the queue empty, or is taken with the first batch, is not measured: it waits
+ * for a wake (PINION_TIMING_WAKE), or for a worker's next check. In a worker's
+ * inbox no task is: a stamp would be a reading of the clock for each spawn, and
+ * the worker takes all of it at the begin of each turn.
+ *
  * Any thread. The lock is only tried: a thread that does not get it leaves the
- * mark to the next push or pop.
+ * mark to the next push or pop. There is no order to be proved: what is read
+ * without the lock, relaxed, is a hint to try it, and is read again under it.
  */
 #ifndef PIN_OBSERVE_LANE_WAIT_H
 #define PIN_OBSERVE_LANE_WAIT_H
@@ -66,6 +75,25 @@ static inline void pin_lane_wait_note_pop(struct pin_lane_wait *wait,
 	if (!pin_lane_wait_is_under_way(wait, queue)) {
 		pin_lane_wait_take(wait, queue, timings, index);
 	}
+}
+
+/* After a batch of the normal lane was popped. */
+struct pin_lane_wait_batch {
+	uint64_t popped; /* so far */
+	uint64_t pushed; /* so far; 0: none is left */
+};
+
+/* By a worker, as above. */
+PIN_APART void pin_lane_wait_take_batch(struct pin_lane_wait *wait, const struct pin_host *host,
+	const struct pin_lane_wait_batch *batch, struct pin_timings *timings, uint32_t index);
+
+/* Whether it has anything to do. Relaxed. */
+static inline bool pin_lane_wait_is_batch_due(
+	const struct pin_lane_wait *wait, uint64_t popped, bool has_more)
+{
+	uint64_t end = pin_load_relaxed_u64(&wait->end);
+
+	return end == 0 ? has_more : !has_more || end <= popped;
 }
 
 #endif

@@ -85,6 +85,7 @@ static const char *const timing_names[PINION_TIMINGS] = {
 	[PINION_TIMING_WAKE] = "wake",
 	[PINION_TIMING_BUFFER] = "buffer_wait",
 	[PINION_TIMING_TIMER] = "timer_lag",
+	[PINION_TIMING_SHARED] = "shared_wait",
 };
 
 enum {

@@ -13,6 +13,7 @@
  */
 #include "runtime/worker/lane.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/wake.h"
 
 static uint32_t lane_count(const struct pin_shared *shared, uint32_t worker_class)
@@ -142,13 +143,15 @@ static void note_push(struct pin_shared *shared, enum pinion_lane lane, uint32_t
 	}
 }
 
-static void note_pop(struct pin_worker *worker, enum pinion_lane lane)
+static void note_pop(struct pin_worker *worker, enum pinion_lane lane, bool has_more)
 {
 	struct pin_shared *shared = worker->shared;
 
 	if (shared->metrics != NULL && lane != PINION_LANE_NORMAL) {
 		pin_lane_wait_note_pop(&shared->lane_waits[lane], &shared->lanes[lane],
 			worker->observed.timings, pin_timing_of(PINION_TIMING_QUEUED, lane));
+	} else if (lane == PINION_LANE_NORMAL) {
+		pin_metrics_note_batch(worker, has_more);
 	}
 }
 
@@ -248,7 +251,7 @@ struct pin_link *pin_lane_pop(struct pin_worker *worker, enum pinion_lane lane)
 		return NULL;
 	}
 	pin_room_tell(shared, lane);
-	note_pop(worker, lane);
+	note_pop(worker, lane, has_more);
 	note_run(worker, lane);
 	if (has_more) {
 		pin_wake_lane(shared, worker, lane);

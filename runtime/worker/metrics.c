@@ -404,6 +404,31 @@ void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 	request->task.run = pin_metrics_run_ready;
 }
 
+/* Into the shared queue, as far as counts show: as the queue limit has it. */
+static uint64_t count_pushed(const struct pin_shared *shared)
+{
+	uint64_t elsewhere = pin_load_relaxed_u64(&shared->queue_limit.elsewhere);
+	uint64_t pushed = pin_gate_admitted(&shared->gate);
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pushed += pin_meter_read(&shared->workers[i].meter.tasks_shared);
+	}
+	return pushed > elsewhere ? pushed - elsewhere : 0;
+}
+
+PIN_APART void pin_metrics_note_batch_slowly(struct pin_worker *worker, bool has_more)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_lane_wait_batch batch = {
+		.popped = pin_load_relaxed_u64(&shared->injector.popped),
+		.pushed = has_more ? count_pushed(shared) : 0,
+	};
+
+	PIN_DCHECK(pin_worker_is_current(worker));
+	pin_lane_wait_take_batch(&shared->lane_waits[PINION_LANE_NORMAL], shared->host, &batch,
+		worker->observed.timings, pin_timing_of(PINION_TIMING_SHARED, PINION_LANE_NORMAL));
+}
+
 PIN_APART void pin_metrics_note_wake_slowly(struct pin_worker *worker)
 {
 	bool is_late = pin_timings_note_wake(&worker->observed, worker->now_ns);

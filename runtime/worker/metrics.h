@@ -99,6 +99,20 @@ static inline void pin_metrics_record(
 		worker->observed.timings, pin_timing_of(timing, PINION_LANE_NORMAL), value_ns, 1);
 }
 
+void pin_metrics_note_batch_slowly(struct pin_worker *worker, bool has_more);
+
+/* A batch was taken from the shared queue of the normal lane. */
+static inline void pin_metrics_note_batch(struct pin_worker *worker, bool has_more)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	/* Relaxed: its own count, or another's, which is for that one. */
+	if (PIN_UNLIKELY(pin_lane_wait_is_batch_due(&shared->lane_waits[PINION_LANE_NORMAL],
+		    pin_load_relaxed_u64(&shared->injector.popped), has_more))) {
+		pin_metrics_note_batch_slowly(worker, has_more);
+	}
+}
+
 /* A row of tasks that took so long together, up to the worker's `now_ns`. */
 void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
 

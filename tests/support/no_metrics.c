@@ -84,6 +84,12 @@ void pin_lane_wait_take(struct pin_lane_wait *wait, const struct pin_lane_queue 
 	(void)index;
 }
 
+void pin_metrics_note_batch_slowly(struct pin_worker *worker, bool has_more)
+{
+	(void)worker;
+	(void)has_more;
+}
+
 void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	(void)elapsed_ns;

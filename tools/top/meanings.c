@@ -125,6 +125,7 @@ static const struct meaning of_runtimes[] = {
 	{"wake", "From a wake to the first turn of the worker."},
 	{"buffer_wait", "A task's wait for a buffer."},
 	{"timer_lag", "From a timer's deadline to its expiry."},
+	{"shared_wait", "A task's time in the shared queue of the normal lane, if it met others."},
 };
 
 static const struct meaning of_devices[] = {

@@ -2,15 +2,17 @@
 /*
  * Goal: the wait of tasks in a lane's queue is that between their push and
  * their pop; of tasks between two marks it is between theirs, each counts
- * once, and time in which the queue is empty counts for none. C17.
+ * once, and time in which the queue is empty counts for none; also where only
+ * those who pop set marks. C17.
  * Method: a queue on a clock that is set by hand; then a runtime, whose page
- * has the waits of both lanes.
+ * has the waits of all lanes.
  */
 #include "runtime/observe/lane_wait.h"
 #include "tests/support/metrics.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
 
-enum { US = 1000, BURST = 80, TASKS = 50 };
+enum { US = 1000, BURST = 80, TASKS = 50, SHARED = 1000, BATCH = 64 };
 
 /* ---- by hand ---- */
 
@@ -93,10 +95,49 @@ static void check_marks(void)
 	expect_waits("a claim waits for nothing", 2, 2 * US);
 }
 
+/* ---- by batches ---- */
+
+static void take_batch(uint64_t later_ns, uint64_t popped, uint64_t pushed)
+{
+	struct pin_lane_wait_batch batch = {.popped = popped, .pushed = pushed};
+
+	clock_ns += later_ns;
+	if (pin_lane_wait_is_batch_due(&wait_of, popped, pushed > popped)) {
+		pin_lane_wait_take_batch(&wait_of, &host, &batch, &timings, number);
+	}
+}
+
+static void check_batches(void)
+{
+	wait_of = (struct pin_lane_wait){.last_end = 1, .last_ns = 5};
+	take_batch(US, 10, 0);
+	take_batch(US, 20, 0);
+	expect_waits("an empty queue", 0, 0);
+	/* A burst of 80 tasks is seen beyond the first batch. */
+	take_batch(1000 * US, 64, 144);
+	take_batch(4 * US, 128, 150);
+	expect_waits("not all of them", 0, 0);
+	take_batch(6 * US, 144, 200);
+	/* In eight steps of ten tasks each. */
+	expect_waits("from none to all of its time", 80, 10 * (10 * US * 36 / 8));
+	take_batch(5 * US, 199, 200);
+	take_batch(US, 200, 0);
+	/* From 10 us to 6 us, in steps of seven tasks. */
+	expect_waits("from the time of the last", 56, 7 * (8 * 10 * US - 4 * US * 36 / 8));
+	take_batch(1000 * US, 210, 0);
+	expect_waits("not while it was empty", 0, 0);
+	/* Of those that were expected some did not come. */
+	take_batch(US, 220, 230);
+	take_batch(2 * US, 228, 0);
+	/* In the fourth step and the last there are two. */
+	expect_waits("all there were", 10, 2 * US * (36 + 4 + 8) / 8);
+}
+
 /* ---- of a runtime ---- */
 
 static struct pinion_runtime *runtime;
 static struct pinion_task tasks[2 * TASKS];
+static struct pinion_task shared_tasks[SHARED];
 
 static int nothing(struct pinion_task *task)
 {
@@ -125,9 +166,33 @@ static void check_runtime(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* From outside, while the only worker is in a task. */
+static void check_shared(void)
+{
+	static struct pinion_histogram histogram;
+	struct tasks_hold hold = {.prepare = NULL};
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	tasks_hold_begin(&hold, runtime, 0);
+	for (uint32_t i = 0; i < SHARED; i++) {
+		shared_tasks[i] = (struct pinion_task){.run = nothing};
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &shared_tasks[i]));
+	}
+	tasks_hold_end(&hold);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_number("read", 0,
+		pinion_runtime_get_histogram(
+			runtime, PINION_TIMING_SHARED, PINION_LANE_NORMAL, &histogram));
+	/* All but those of the first batch. */
+	expect_true("each once", histogram.count >= SHARED - BATCH && histogram.count < SHARED);
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	check_marks();
+	check_batches();
 	check_runtime();
+	check_shared();
 	return expect_status();
 }
