@@ -15,6 +15,7 @@ enum {
 	FIRST_RUN = 3,
 	LOG_BYTES_MAX = 4096,
 	SYNC_BYTES = 32,
+	GAPS_BYTES = 2 * 40, /* of two notes */
 };
 
 static uint8_t whole[LOG_BYTES_MAX];
@@ -198,6 +199,36 @@ static void check_change(size_t at)
 	expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
 }
 
+/* Two records are damaged; all others are read, now and once that is known. */
+static void check_two_changes(void)
+{
+	struct pinion_checkpoint *checkpoint = NULL;
+	struct pinion_checkpoint_record record;
+	static uint8_t bytes[LOG_BYTES_MAX];
+	size_t length;
+
+	put(whole, whole_bytes);
+	memcpy(bytes, whole, whole_bytes);
+	expect_number("open", 0, resume(0, &checkpoint));
+	for (uint32_t i = 0; pinion_checkpoint_next(checkpoint, &record) == 1; i++) {
+		bytes[record.offset_bytes] ^= i == 1 || i == 4 ? 0x10 : 0;
+	}
+	expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
+	put(bytes, whole_bytes);
+	expect_number("two", 0, resume(PINION_CHECKPOINT_SALVAGE, &checkpoint));
+	expect_number("the others", RECORDS - 2, count_some(checkpoint));
+	expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
+	length = get(bytes);
+	for (int i = 0; i < 2; i++) {
+		expect_number("known", 0, resume(0, &checkpoint));
+		expect_number("the same", RECORDS - 2, count_some(checkpoint));
+		expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
+	}
+	/* A begin and two gaps, then begins alone; each with a SYNC. */
+	expect_number("gaps are noted once", (long long)(length - whole_bytes),
+		(long long)((get(bytes) - length) / 2 + GAPS_BYTES));
+}
+
 int main(void)
 {
 	scratch_enter("checkpoint_is_cut_anywhere");
@@ -208,6 +239,7 @@ int main(void)
 		check_change(at);
 	}
 	expect_true("most are damage", damaged > whole_bytes / 2);
+	check_two_changes();
 	scratch_leave();
 	return expect_status();
 }
