@@ -8,6 +8,7 @@
  */
 #include "runtime/io/operation.h"
 #include "runtime/observe/trace_marks.h"
+#include "runtime/observe/trace_order.h"
 #include "tests/support/expect.h"
 
 #include <stdlib.h>
@@ -344,8 +345,33 @@ static void check_order(void)
 	pin_marks_free(&marks);
 }
 
+/* Of few times, so that many are the same: these keep their order. */
+static void check_sort(void)
+{
+	static struct pin_trace_taken room[EVENTS_MAX];
+	uint64_t random = 1;
+
+	for (uint32_t number = 0; number <= EVENTS_MAX; number++) {
+		for (uint32_t i = 0; i < number; i++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			taken[i] = (struct pin_trace_taken){
+				.ring = i, .event = {.time_ns = random >> 62}};
+		}
+		pin_trace_sort(taken, room, number);
+		for (uint32_t i = 1; i < number; i++) {
+			uint64_t before_ns = taken[i - 1].event.time_ns;
+
+			expect_true("sorted",
+				before_ns < taken[i].event.time_ns ||
+					(before_ns == taken[i].event.time_ns &&
+						taken[i - 1].ring < taken[i].ring));
+		}
+	}
+}
+
 int main(void)
 {
+	check_sort();
 	check_tasks();
 	check_spawns();
 	check_requests();

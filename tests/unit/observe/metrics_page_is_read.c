@@ -167,6 +167,21 @@ static void check_quiet_burst(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* The unit of a worker's count is at the end of its name. */
+static void check_unit(const struct pinion_metrics_field *field)
+{
+	const char *end = strrchr(field->name, '_');
+
+	if (field->scope != PINION_METRICS_WORKER || field->kind != PINION_METRICS_COUNTER) {
+		return;
+	}
+	if (end == NULL || (strcmp(end, "_ns") != 0 && strcmp(end, "_bytes") != 0)) {
+		expect_text(field->name, "", field->unit);
+	} else {
+		expect_text(field->name, end + 1, field->unit);
+	}
+}
+
 static void check_fields(void)
 {
 	struct pinion_metrics *metrics;
@@ -180,6 +195,7 @@ static void check_fields(void)
 	metrics = open_own(0);
 	expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
 	for (; pinion_metrics_get_field(metrics, count, &field, sizeof(field)) == 0; count++) {
+		check_unit(&field);
 		if (field.kind == PINION_METRICS_HISTOGRAM) {
 			histograms += field.copies;
 			expect_number("histogram", 0,

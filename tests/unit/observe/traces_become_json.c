@@ -18,10 +18,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { RINGS = 3, EVENTS_MAX = 64, TEXT_BYTES = 16384, BEGIN_NS = 1000000 };
+enum {
+	RINGS = 3,
+	RINGS_MAX = 1000,
+	EVENTS_MAX = 64,
+	TEXT_BYTES = 1 << 19,
+	BEGIN_NS = 1000000,
+};
 
 static struct pin_trace_taken taken[EVENTS_MAX];
-static struct pin_trace_cursor cursors[RINGS];
+static struct pin_trace_cursor cursors[RINGS_MAX];
 static struct pin_atomic_u64 words[64];
 static struct pinion_trace trace;
 
@@ -107,12 +113,13 @@ static void add_others(void)
 	set(add(1, PIN_TRACE_STALL, 12, (uintptr_t)work), PIN_STALLED_RING, 1);
 	set(add(1, PIN_TRACE_STALL, 13, makedev(8, 16)), PIN_STALLED_DEVICE, 0);
 	set(add(1, PIN_TRACE_STALL, 14, 0), PIN_STALLED_LANE, 2);
+	set(add(1, PIN_TRACE_STALL, 15, 0), PIN_STALLED_LANE, 3); /* of a hostile writer */
 	add(2, PIN_TRACE_DONE, 0, 0);
 }
 
 /* Each line, with ' in place of ", and without the number of the process. */
 static const char *const wanted[] = {
-	"{'displayTimeUnit':'ns','otherData':{'library':'1.2','start_ns':1000000,'events':50,"
+	"{'displayTimeUnit':'ns','otherData':{'library':'1.2','start_ns':1000000,'events':51,"
 	"'lost_events':7,'halves':0,'ring_events':16},",
 	"'traceEvents':[",
 	"{'ph':'M','name':'process_name','args':{'name':'pro\\'gram'}},",
@@ -186,7 +193,7 @@ static const char *const wanted[] = {
 	"{'ph':'s','tid':1,'ts':50.594,'cat':'sleep','name':'wake','id':7},",
 	"{'ph':'X','tid':2,'ts':51.828,'cat':'sleep','name':'woken','dur':0.000,'args':{}},",
 	"{'ph':'f','tid':2,'ts':51.828,'cat':'sleep','name':'wake','bp':'e','id':7},",
-	"{'ph':'X','tid':2,'ts':53.062,'cat':'sleep','name':'parked','dur':7.404,'args':{"
+	"{'ph':'X','tid':2,'ts':53.062,'cat':'sleep','name':'parked','dur':8.638,'args':{"
 	"'way':'futex'}},",
 	"{'ph':'X','tid':1,'ts':54.296,'cat':'schedule','name':'steal','dur':0.000,'args':{"
 	"'victim':1,'tasks':4}},",
@@ -202,9 +209,11 @@ static const char *const wanted[] = {
 	"'lasts_ns':13,'of':'device','device':'8:16'}},",
 	"{'ph':'i','tid':2,'ts':59.232,'cat':'schedule','name':'stall','s':'t','args':{"
 	"'lasts_ns':14,'of':'lane','lane':'low'}},",
-	"{'ph':'e','tid':1,'ts':60.466,'cat':'io','name':'operation','id':6,'args':{"
+	"{'ph':'i','tid':2,'ts':60.466,'cat':'schedule','name':'stall','s':'t','args':{"
+	"'lasts_ns':15,'of':'lane','lane':'normal'}},",
+	"{'ph':'e','tid':1,'ts':61.700,'cat':'io','name':'operation','id':6,'args':{"
 	"'unfinished':true}},",
-	"{'ph':'i','tid':3,'ts':60.466,'cat':'schedule','name':'done','s':'p','args':{}}",
+	"{'ph':'i','tid':3,'ts':61.700,'cat':'schedule','name':'done','s':'p','args':{}}",
 	"]}",
 };
 
@@ -236,11 +245,41 @@ static void check(char *text)
 	expect_number("lines", PIN_ARRAY_COUNT(wanted), (long long)count);
 }
 
+/* The text of `trace`, for the caller to free. */
+static char *write_trace(void)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	char *text = calloc(1, TEXT_BYTES);
+	ssize_t length;
+
+	expect_ready("memfd", fd >= 0 && text != NULL);
+	expect_number("write", 0, pinion_trace_write(&trace, fd));
+	length = pread(fd, text, TEXT_BYTES - 1, 0);
+	expect_ready("read", length > 0 && length < TEXT_BYTES - 1);
+	close(fd);
+	return text;
+}
+
+/* More than its writer has room for at once, in pieces of all lengths. */
+static void check_many_rings(void)
+{
+	char *text;
+	uint32_t lines = 0;
+
+	trace.header.ring_count = RINGS_MAX;
+	trace.taken_count = 0;
+	text = write_trace();
+	for (const char *place = text; (place = strchr(place, '\n')) != NULL; place++) {
+		lines++;
+	}
+	expect_number("a begin, a name, two lines for each, an end", 2 * RINGS_MAX + 4, lines);
+	expect_true("to the end", strcmp(text + strlen(text) - 4, "\n]}\n") == 0);
+	free(text);
+}
+
 int main(void)
 {
-	static char text[TEXT_BYTES];
-	int fd = memfd_create("trace", MFD_CLOEXEC);
-	ssize_t length;
+	char *text;
 
 	trace = (struct pinion_trace){.words = words,
 		.fd = -1,
@@ -255,11 +294,9 @@ int main(void)
 	add_tasks();
 	add_requests();
 	add_others();
-	expect_ready("memfd", fd >= 0);
-	expect_number("write", 0, pinion_trace_write(&trace, fd));
-	length = pread(fd, text, sizeof(text) - 1, 0);
-	expect_ready("read", length > 0);
+	text = write_trace();
 	check(text);
-	close(fd);
+	free(text);
+	check_many_rings();
 	return expect_status();
 }

@@ -137,6 +137,11 @@ static void check_matcher(void)
 	expect_number("no filter", 0, pinion_walk_matcher_create(NULL, &matcher));
 	expect_number("all", PINION_WALK_REASONS, pinion_walk_matcher_path(matcher, ".x/y", 4));
 	pinion_walk_matcher_destroy(matcher);
+	begin();
+	filter.bytes_min = 5;
+	filter.bytes_max = 5;
+	expect_number("one size", 0, pinion_walk_matcher_create(&filter, &matcher));
+	pinion_walk_matcher_destroy(matcher);
 	filter.skip_hidden = 2;
 	expect_number("bad", -EINVAL, pinion_walk_matcher_create(&filter, &matcher));
 }

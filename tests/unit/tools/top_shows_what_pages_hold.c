@@ -49,8 +49,9 @@ static void fill(
 						  .retries_interrupted = 5},
 		.info.requests_in_flight = 7};
 	struct pin_shown_runtime runtime = {
-		.device_count = 1, .starved_lanes = 2, .lanes_starving = 1};
-	struct pin_shown_device device = {.device = makedev(259, 3)};
+		.device_count = 2, .starved_lanes = 2, .lanes_starving = 1};
+	struct pin_shown_device devices[2] = {
+		{.device = makedev(259, 3)}, {.device = makedev(8, 17)}};
 	uint32_t run = pin_timing_of(PINION_TIMING_RUN, PINION_LANE_NORMAL);
 
 	/* Of 100, the 90th is a millisecond and the 99th a second. */
@@ -58,7 +59,7 @@ static void fill(
 	pin_timings_record(observed->timings, run, 1000000, 35);
 	pin_timings_record(observed->timings, run, SECOND_NS, 5);
 	pin_metrics_page_write_slot(observed, &worker, now_ns);
-	pin_metrics_page_write_runtime(page, &runtime, &device, observed->timings, now_ns);
+	pin_metrics_page_write_runtime(page, &runtime, devices, observed->timings, now_ns);
 }
 
 /* A line of `text` that begins so, up to its end. */
@@ -139,7 +140,7 @@ static void check_lines(const struct top_page *page)
 	output_text_free(&text);
 }
 
-static void check_device(struct top_watch *watch)
+static void check_devices(struct top_watch *watch)
 {
 	struct output_text text = {0};
 	char *number;
@@ -149,6 +150,7 @@ static void check_device(struct top_watch *watch)
 	number = strstr(text.bytes, ",number=");
 	expect_ready("a device", number != NULL);
 	expect_true(number, strncmp(number, ",number=\"259:3\"", 15) == 0);
+	expect_true("another", strstr(number, ",number=\"8:17\"") != NULL);
 	output_text_free(&text);
 }
 
@@ -173,7 +175,7 @@ static void check_page(void)
 	fill(page, &observed, pages[0].info.created_ns);
 	expect_true("read", top_page_read(pages));
 	expect_number("alive", TOP_ALIVE, pages[0].state);
-	check_device(&watch);
+	check_devices(&watch);
 	check_cpu(pages);
 	check_alive(pages);
 	pin_metrics_page_destroy(page, &pin_host_linux);
