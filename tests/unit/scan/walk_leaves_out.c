@@ -7,6 +7,7 @@
  * changes. A walk by tasks does the same. Bad fields are refused.
  * Method: a small tree, each field by itself, and the visits there have to be.
  */
+#include "runtime/scan/walk_filter.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tests/support/visits.h"
@@ -158,6 +159,14 @@ static void check_status(void)
 	filter.modified_to_ns = 2 * OLD_S * NS_PER_S;
 	CHECK("times", "FILE tree/b.h 0 0", "IGNORED tree/.dir/in 0 5", "IGNORED tree/a.c 0 5",
 		"IGNORED tree/sub/.x 0 5", "IGNORED tree/sub/c.c 0 5");
+	begin();
+	filter.modified_from_ns = OLD_S * NS_PER_S + 1;
+	CHECK("from", "FILE tree/b.h 0 0", "FILE tree/sub/.x 0 0", "IGNORED tree/.dir/in 0 5",
+		"IGNORED tree/a.c 0 5", "IGNORED tree/sub/c.c 0 5");
+	begin();
+	filter.modified_to_ns = OLD_S * NS_PER_S + 1;
+	CHECK("to", "FILE tree/.dir/in 0 0", "FILE tree/a.c 0 0", "FILE tree/sub/c.c 0 0",
+		"IGNORED tree/b.h 0 5", "IGNORED tree/sub/.x 0 5");
 }
 
 static int count_reasons(void *arg, const struct pinion_walk_entry *entry)
@@ -181,6 +190,30 @@ static void check_links(void)
 		expect_number("second names", 1, counts[PINION_WALK_BY_LINK]);
 		expect_number("files", 4, counts[PINION_WALK_REASONS]);
 	}
+}
+
+/* Of more files than there was room for at first, on two devices. */
+static void check_many_links(void)
+{
+	enum { FILES = 3000, DEVICES = 2 };
+	struct pin_walk_filter *many = NULL;
+
+	begin();
+	filter.hard_links_once = 1;
+	expect_ready("filter", pin_walk_filter_create(&pin_host_linux, &filter, &many) == 0);
+	for (uint32_t i = 0; i < 2 * DEVICES * FILES; i++) {
+		struct stat status = {.st_mode = S_IFREG,
+			.st_dev = 1 + i % DEVICES,
+			.st_ino = 1 + i / DEVICES % FILES,
+			.st_nlink = 2};
+		uint32_t reason = pin_walk_filter_status(many, &status);
+
+		if (!expect_number("first, then met",
+			    i < DEVICES * FILES ? PIN_WALK_KEPT : PINION_WALK_BY_LINK, reason)) {
+			break;
+		}
+	}
+	pin_walk_filter_destroy(many);
 }
 
 enum { SHARDS = 3, SPREAD_SHARDS = 8, SPREAD_PATHS = 8000 };
@@ -244,6 +277,13 @@ static void check_followed(void)
 		"IGNORED tree/.dir 0 2", "IGNORED tree/a.c 0 2", "IGNORED tree/b.h 0 2",
 		"IGNORED tree/sub/.x 0 2", "IGNORED tree/sub/c.c 0 2", "SYMLINK tree/lost 0 0",
 		"SYMLINK tree/self -40 0");
+	/* Sizes are those of the files that links lead to. */
+	filter.bytes_max = 100000;
+	CHECK("followed and examined", "ERROR tree/sub/up -40 0", "FILE tree/way/file 0 0",
+		"IGNORED tree/.dir 0 2", "IGNORED tree/a.c 0 2", "IGNORED tree/b.h 0 2",
+		"IGNORED tree/sub/.x 0 2", "IGNORED tree/sub/c.c 0 2", "SYMLINK tree/lost 0 0",
+		"SYMLINK tree/self -40 0");
+	filter.bytes_max = 0;
 	config.follow_links = 0;
 	filter.exclude = "*\n!self\n";
 	CHECK("not followed", "IGNORED tree/.dir 0 2", "IGNORED tree/a.c 0 2",
@@ -321,6 +361,7 @@ int main(void)
 	check_matcher();
 	check_status();
 	check_links();
+	check_many_links();
 	check_shards();
 	check_followed();
 	check_refusals();
