@@ -161,6 +161,8 @@ static void check_configs(void)
 	config = checkpoints_config(0);
 	config.sync_ns = 0;
 	expect_config("sync_ns", -EINVAL, &config);
+	config.sync_ns = (UINT64_C(1) << 62) + 1;
+	expect_config("sync_ns of centuries", -EINVAL, &config);
 	config = checkpoints_config(0);
 	config.sync_bytes = 0;
 	expect_config("sync_bytes", -EINVAL, &config);

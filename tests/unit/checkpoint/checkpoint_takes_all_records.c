@@ -8,6 +8,7 @@
  */
 #include "tests/support/checkpoints.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 enum {
@@ -70,6 +71,8 @@ static void check_records(struct pinion_checkpoint *checkpoint)
 		next[key[0]]++;
 	}
 	expect_number("end", 0, rc);
+	expect_number("beyond the end", -EBADMSG,
+		pinion_checkpoint_read(checkpoint, UINT64_C(1) << 40, &rc, sizeof(rc)));
 	for (uint32_t i = 0; i < THREADS; i++) {
 		expect_number("all", RECORDS, next[i]);
 	}

@@ -77,6 +77,37 @@ static int make_page(const void *bytes, size_t length)
 	return fd;
 }
 
+static bool is_scarce(int fd)
+{
+	(void)fd;
+	return true;
+}
+
+/* Of the last descriptors it takes none, and the runtime has its trace. */
+static void check_scarce(void)
+{
+	struct pin_host host = pin_host_linux;
+	struct pin_log log = {.fn = note};
+	struct pin_trace *trace = NULL;
+	int before = dup(0);
+	int after;
+
+	close(before);
+	pin_log_init(&log);
+	host.fd_is_scarce = is_scarce;
+	said[0] = '\0';
+	expect_ready("create", pin_trace_create(&host, &log, 1, 16, &trace) == 0);
+	expect_text("said",
+		"no other process can read this runtime's trace: it would take one of the last "
+		"descriptors (ulimit -n): Too many open files; the program itself can",
+		said);
+	expect_true("memory of its own", trace->page.memory == NULL && trace->words != NULL);
+	after = dup(0);
+	expect_number("descriptors", before, after);
+	close(after);
+	pin_trace_destroy(trace);
+}
+
 /* ---- which are found ---- */
 
 /* As `kind` says, and in front of the runtime's: descriptors come in order. */
@@ -232,6 +263,7 @@ static void check_back(void)
 
 int main(void)
 {
+	check_scarce();
 	runtimes_watchdog(LIMIT_SECONDS);
 	start();
 	expect_number("one", 0, find_own(0));
