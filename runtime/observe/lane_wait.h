@@ -26,8 +26,8 @@
  * the worker takes all of it at the begin of each turn.
  *
  * Any thread. The lock is only tried: a thread that does not get it leaves the
- * mark to the next push or pop. There is no order to be proved: what is read
- * without the lock, relaxed, is a hint to try it, and is read again under it.
+ * mark to the next push or pop. There is no order to be proved: loads without
+ * the lock, relaxed, are hints to try it, and are made again under it.
  */
 #ifndef PIN_OBSERVE_LANE_WAIT_H
 #define PIN_OBSERVE_LANE_WAIT_H

@@ -6,8 +6,8 @@
  * Sections say whose thread they are on: the watchdog's, or a worker's.
  *
  * Invariant: each stall of a device is counted, and named, once: by the worker
- * that takes the question, or by the watchdog that takes it back. Only what was
- * named goes on.
+ * that takes the question, or by the watchdog that takes it back. Only a
+ * device that was named goes on.
  */
 #include "runtime/worker/device_stall.h"
 #include "runtime/base/check.h"

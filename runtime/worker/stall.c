@@ -224,7 +224,7 @@ static void judge_worker(
 	say(worker, &state);
 }
 
-/* 0: there was none. One that was long ago says nothing: it was held up. */
+/* 0: there was none. A watchdog that was held up has seen one period of it. */
 static uint64_t last_check_ns(const struct pin_shared *shared, uint64_t now_ns)
 {
 	uint64_t looked_ns = shared->stalls.looked_ns;

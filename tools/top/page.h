@@ -94,7 +94,7 @@ struct top_page {
 	uint32_t reads;
 	bool is_all;	   /* there is none before: rates are since the beginning */
 	double cpu_share;  /* 1: one CPU; negative: not known */
-	double wait_share; /* of its threads' waits for a CPU, likewise */
+	double wait_share; /* of its threads' waits for a CPU: the same */
 	uint64_t cpu_before_ns;
 	uint64_t wait_ns;     /* or TOP_MISSING */
 	uint64_t cpu_read_ns; /* on CLOCK_BOOTTIME */

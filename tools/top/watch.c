@@ -351,8 +351,8 @@ static bool find_file(struct top_watch *watch, int index)
 }
 
 /*
- * Returns how many processes are called so, or -ENOMEM. *out_ended: one that
- * is, but has ended, or none.
+ * Returns how many processes are called so, or -ENOMEM. *out_ended: a zombie
+ * with that name, or none.
  */
 static int find_called(
 	struct top_watch *watch, const char *name, int *out_pages, struct top_process *out_ended)

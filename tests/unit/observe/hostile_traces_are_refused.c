@@ -148,8 +148,8 @@ static void check_known(void)
 }
 
 /*
- * Heads of values by which most events are lost: lost events are not copied,
- * and those copied count against the rest.
+ * Heads beyond the slots, so that most events are lost: lost events are no
+ * copies, and copied ones count against the rest.
  */
 static void check_copies(void)
 {
