@@ -141,7 +141,7 @@ struct pin_stalls {
 	/* [W:watchdog R:any] how long they lasted, in all */
 	struct pin_atomic_u64 task_ns;
 	struct pin_atomic_u64 ring_ns;
-	/* [W:watchdog R:workers] now stalled: how many workers, bits of lanes */
+	/* [W:watchdog R:workers] stalled now: how many workers, lane bits */
 	struct pin_atomic_u32 tasks_now;
 	struct pin_atomic_u32 lanes_now;
 	/*
