@@ -223,7 +223,7 @@ int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_len
 	}
 }
 
-/* Trees are walked by all, and what cannot be entered is named by one. */
+/* All walk the trees; a folder that cannot be entered is named once. */
 static bool leaves_out(const struct input *input, const char *path)
 {
 	struct stat status;

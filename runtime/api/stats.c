@@ -65,7 +65,7 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 
 /*
  * Adds up the workers' own counters. Work from outside is counted by the gate,
- * and told apart from requests by the counter of posted ones.
+ * and distinguished from requests by the counter of posted ones.
  */
 void pinion_runtime_get_stats(
 	const struct pinion_runtime *runtime, struct pinion_runtime_stats *out_stats, size_t size)

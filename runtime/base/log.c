@@ -3,8 +3,8 @@
  * Messages to the embedder: formatted on the stack and handed over one line at
  * a time, within the limit on lines a second.
  *
- * Called on any thread, workers included. This file has no assertions: one that
- * fails reports itself by a message, so it would come back here.
+ * Called on any thread, workers included. This file has no assertions: a failed
+ * assertion reports itself by a message, so it would come back here.
  */
 #include "runtime/base/log.h"
 

@@ -60,7 +60,7 @@ void pin_thread_take_back(struct pin_thread *thread)
 	if (pin_thread_find() == thread) {
 		int rc = pthread_setspecific(key, NULL);
 
-		PIN_CHECK(rc == 0); /* else the destructor would free what is the caller's */
+		PIN_CHECK(rc == 0); /* else the destructor would free the caller's memory */
 	}
 }
 

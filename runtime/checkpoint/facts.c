@@ -7,7 +7,7 @@
  * with those that are there.
  *
  * Invariant: a payload is the version of the format, then pairs of texts that
- * each end in a 0; one that was read may be cut or damaged anywhere.
+ * each end in a 0; a payload from a file may be cut or damaged anywhere.
  */
 #include "runtime/base/check.h"
 #include "runtime/checkpoint/checkpoint.h"

@@ -268,7 +268,7 @@ static bool probe_dontcache(const struct asked *asked)
 	return works;
 }
 
-/* What is asked for a feature, one after the other. */
+/* The questions that answer for a feature, one after the other. */
 enum kind { RING, SETUP, FILES };
 
 static const struct {
@@ -362,7 +362,7 @@ static int hint_sysctl_value(const char *root)
 	return value;
 }
 
-/* EPERM has three causes; a sysctl tells which of them it is. */
+/* EPERM has three causes, which a sysctl distinguishes. */
 static const char *hint_not_permitted(const char *root)
 {
 	switch (hint_sysctl_value(root)) {

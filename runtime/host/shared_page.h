@@ -98,7 +98,7 @@ struct pin_page_owner {
 	char library[16]; /* its version */
 };
 
-/* Describes this process, as one that lives; before the page gets its mark. */
+/* Describes this process, as alive; before the page gets its mark. */
 void pin_page_owner_write(struct pin_page_owner *owner, uint64_t now_ns);
 
 /* When a process began, in ticks; 0: unknown. `pid` 0: this process. */

@@ -114,7 +114,7 @@ enum {
 PIN_OPERATIONS(PIN_OP_IS_PLACED, 0)
 #undef PIN_OP_IS_PLACED
 
-/* The first so many are the public ones. */
+/* The public operations come first: their number. */
 enum {
 	PIN_OP_PUBLIC_PINION = 1,
 	PIN_OP_PUBLIC_PIN = 0,
