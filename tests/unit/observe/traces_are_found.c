@@ -14,6 +14,7 @@
 #include "tests/support/tasks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -266,6 +267,9 @@ int main(void)
 	check_scarce();
 	runtimes_watchdog(LIMIT_SECONDS);
 	start();
+	expect_true("no reader can cut it",
+		(fcntl(own()->page.fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_SEAL)) ==
+			(F_SEAL_SHRINK | F_SEAL_SEAL));
 	expect_number("one", 0, find_own(0));
 	check_others();
 	pinion_runtime_destroy(runtime);

@@ -114,12 +114,13 @@ static void add_others(void)
 	set(add(1, PIN_TRACE_STALL, 13, makedev(8, 16)), PIN_STALLED_DEVICE, 0);
 	set(add(1, PIN_TRACE_STALL, 14, 0), PIN_STALLED_LANE, 2);
 	set(add(1, PIN_TRACE_STALL, 15, 0), PIN_STALLED_LANE, 3); /* of a hostile writer */
+	add(2, PIN_TRACE_TIMER, 0x500, 9);			  /* of other threads: for all */
 	add(2, PIN_TRACE_DONE, 0, 0);
 }
 
 /* Each line, with ' in place of ", and without the number of the process. */
 static const char *const wanted[] = {
-	"{'displayTimeUnit':'ns','otherData':{'library':'1.2','start_ns':1000000,'events':51,"
+	"{'displayTimeUnit':'ns','otherData':{'library':'1.2','start_ns':1000000,'events':52,"
 	"'lost_events':7,'halves':0,'ring_events':16},",
 	"'traceEvents':[",
 	"{'ph':'M','name':'process_name','args':{'name':'pro\\'gram'}},",
@@ -193,7 +194,7 @@ static const char *const wanted[] = {
 	"{'ph':'s','tid':1,'ts':50.594,'cat':'sleep','name':'wake','id':7},",
 	"{'ph':'X','tid':2,'ts':51.828,'cat':'sleep','name':'woken','dur':0.000,'args':{}},",
 	"{'ph':'f','tid':2,'ts':51.828,'cat':'sleep','name':'wake','bp':'e','id':7},",
-	"{'ph':'X','tid':2,'ts':53.062,'cat':'sleep','name':'parked','dur':8.638,'args':{"
+	"{'ph':'X','tid':2,'ts':53.062,'cat':'sleep','name':'parked','dur':9.872,'args':{"
 	"'way':'futex'}},",
 	"{'ph':'X','tid':1,'ts':54.296,'cat':'schedule','name':'steal','dur':0.000,'args':{"
 	"'victim':1,'tasks':4}},",
@@ -211,9 +212,11 @@ static const char *const wanted[] = {
 	"'lasts_ns':14,'of':'lane','lane':'low'}},",
 	"{'ph':'i','tid':2,'ts':60.466,'cat':'schedule','name':'stall','s':'t','args':{"
 	"'lasts_ns':15,'of':'lane','lane':'normal'}},",
-	"{'ph':'e','tid':1,'ts':61.700,'cat':'io','name':'operation','id':6,'args':{"
+	"{'ph':'i','tid':3,'ts':61.700,'cat':'schedule','name':'timer','s':'p','args':{"
+	"'late_ns':9}},",
+	"{'ph':'e','tid':1,'ts':62.934,'cat':'io','name':'operation','id':6,'args':{"
 	"'unfinished':true}},",
-	"{'ph':'i','tid':3,'ts':61.700,'cat':'schedule','name':'done','s':'p','args':{}}",
+	"{'ph':'i','tid':3,'ts':62.934,'cat':'schedule','name':'done','s':'p','args':{}}",
 	"]}",
 };
 

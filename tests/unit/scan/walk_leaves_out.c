@@ -160,6 +160,14 @@ static void check_status(void)
 	CHECK("times", "FILE tree/b.h 0 0", "IGNORED tree/.dir/in 0 5", "IGNORED tree/a.c 0 5",
 		"IGNORED tree/sub/.x 0 5", "IGNORED tree/sub/c.c 0 5");
 	begin();
+	filter.bytes_min = 1001;
+	CHECK("large", "FILE tree/b.h 0 0", "FILE tree/sub/.x 0 0", "IGNORED tree/.dir/in 0 4",
+		"IGNORED tree/a.c 0 4", "IGNORED tree/sub/c.c 0 4");
+	begin();
+	filter.bytes_max = 10;
+	CHECK("small", "FILE tree/.dir/in 0 0", "FILE tree/a.c 0 0", "FILE tree/sub/c.c 0 0",
+		"IGNORED tree/b.h 0 4", "IGNORED tree/sub/.x 0 4");
+	begin();
 	filter.modified_from_ns = OLD_S * NS_PER_S + 1;
 	CHECK("from", "FILE tree/b.h 0 0", "FILE tree/sub/.x 0 0", "IGNORED tree/.dir/in 0 5",
 		"IGNORED tree/a.c 0 5", "IGNORED tree/sub/c.c 0 5");
