@@ -106,9 +106,13 @@ static inline void pin_metrics_note_batch(struct pin_worker *worker, bool has_mo
 {
 	const struct pin_shared *shared = worker->shared;
 
-	/* Relaxed: its own count, or another worker's, which that sees to. */
-	if (PIN_UNLIKELY(pin_lane_wait_is_batch_due(&shared->lane_waits[PINION_LANE_NORMAL],
-		    pin_load_relaxed_u64(&shared->injector.popped), has_more))) {
+	/*
+	 * Nothing where no metrics are kept, as in models. Relaxed: its own
+	 * count, or another worker's, which that sees to.
+	 */
+	if (shared->metrics != NULL &&
+		PIN_UNLIKELY(pin_lane_wait_is_batch_due(&shared->lane_waits[PINION_LANE_NORMAL],
+			pin_load_relaxed_u64(&shared->injector.popped), has_more))) {
 		pin_metrics_note_batch_slowly(worker, has_more);
 	}
 }
