@@ -131,7 +131,7 @@ static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_
 	hash = hash_path(path, length);
 	entry = find_entry(own, hash);
 	own->count += entry->length == 0 ? 1 : 0;
-	/* A record of a lost part has the length of no file. */
+	/* No record of a file is as short. */
 	*entry = (struct entry){hash, record->offset_bytes,
 		record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes};
 	return true;
@@ -215,7 +215,10 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 	config.facts = facts;
 	config.fact_count = CHECKPOINT_FACTS;
 	config.log = report_log;
-	own->interval_ns = options->interval_ns > 0 ? options->interval_ns : config.sync_ns;
+	/* Clocks are coarse: always is 0, and no nanosecond. */
+	own->interval_ns = options->interval_ns == 1 ? 0
+		: options->interval_ns > 0	     ? options->interval_ns
+						     : config.sync_ns;
 	if (options->interval_ns > 0) {
 		config.sync_ns = options->interval_ns;
 	}
@@ -370,36 +373,29 @@ void checkpointing_report(const struct checkpointing *checkpointing, bool is_sto
 
 /* ---- files ---- */
 
-static int64_t time_ns(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * NS_PER_SECOND + time->tv_nsec;
-}
-
-static uint64_t now_ns(void)
+/* Coarse: it is at most a tick late, and costs a fraction. */
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)time_ns(&now);
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
 static void look_at(const struct pinion_scan_file *file, struct checkpointing_file *out_own)
 {
-	struct stat status;
-	struct timespec now;
+	const struct pinion_file *opened = &file->file;
 
-	*out_own = (struct checkpointing_file){.is_fresh = true, .part_ns = now_ns()};
-	if (fstat(file->file.fd, &status) != 0) {
-		return;
-	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	out_own->inode = status.st_ino;
-	out_own->size_bytes = (uint64_t)status.st_size;
-	out_own->modified_ns = time_ns(&status.st_mtim);
-	out_own->changed_ns = time_ns(&status.st_ctim);
-	/* Also where the clock was set back since. */
-	out_own->is_fresh =
-		!S_ISREG(status.st_mode) || time_ns(&now) - out_own->changed_ns < FRESH_NS;
+	*out_own = (struct checkpointing_file){
+		.inode = opened->inode,
+		.size_bytes = opened->size_bytes,
+		.modified_ns = opened->modified_ns,
+		.changed_ns = opened->changed_ns,
+		/* Also where the clock was set back since. */
+		.is_fresh = opened->changed_ns == 0 ||
+			(int64_t)now_ns(CLOCK_REALTIME_COARSE) - opened->changed_ns < FRESH_NS,
+		.part_ns = now_ns(CLOCK_MONOTONIC_COARSE),
+	};
 }
 
 /* Its record counts: a part's, and one of a file that was done. */
@@ -473,7 +469,7 @@ bool checkpointing_wants_part(const struct checkpointing *checkpointing,
 	const struct checkpointing_file *own, size_t text_bytes)
 {
 	return !own->is_fresh &&
-		now_ns() - __atomic_load_n(&own->part_ns, __ATOMIC_RELAXED) >=
+		now_ns(CLOCK_MONOTONIC_COARSE) - __atomic_load_n(&own->part_ns, __ATOMIC_RELAXED) >=
 		checkpointing->interval_ns * (1 + text_bytes / PART_TEXT_BYTES);
 }
 
@@ -507,7 +503,7 @@ void checkpointing_add_part(struct checkpointing *checkpointing,
 	};
 
 	(void)pinion_checkpoint_append(checkpointing->log, CHECKPOINT_RECORD_PART, parts, 5, 0);
-	__atomic_store_n(&own->part_ns, now_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&own->part_ns, now_ns(CLOCK_MONOTONIC_COARSE), __ATOMIC_RELAXED);
 }
 
 bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_scan_file *file,

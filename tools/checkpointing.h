@@ -92,7 +92,7 @@ struct checkpointing_file {
 	int64_t modified_ns; /* since 1970, as are the others */
 	int64_t changed_ns;
 	bool is_fresh;	  /* it may change again without a trace */
-	uint64_t part_ns; /* [W:noter of parts R:any] when the last part was noted */
+	uint64_t part_ns; /* [W:any R:any] when the last part was noted */
 };
 
 /*
@@ -122,9 +122,8 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 	struct checkpointing_found *out_found);
 
 /*
- * Whether a file has been read for so long since its last part that the next is
- * due: longer where that has many bytes of output. Any thread; a read of
- * the clock.
+ * Whether the next part of a file is due: an interval after the last, or more
+ * where that has many bytes of output. Any thread; a read of the clock.
  */
 bool checkpointing_wants_part(const struct checkpointing *checkpointing,
 	const struct checkpointing_file *own, size_t text_bytes);

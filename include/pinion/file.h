@@ -93,6 +93,12 @@ struct pinion_file {
 	 */
 	uint32_t transfer_bytes;
 	uint64_t private_; /* zero in a struct that is filled in by hand */
+	/*
+	 * Times of its last modification and change when it was opened,
+	 * nanoseconds since 1970; 0: it is no regular file.
+	 */
+	int64_t modified_ns;
+	int64_t changed_ns;
 };
 
 enum pinion_file_flags {

@@ -27,6 +27,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define NS_PER_S INT64_C(1000000000)
+
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546u /* as in newer <linux/magic.h> */
 #endif
@@ -347,6 +349,11 @@ struct wanted {
 	uint64_t assumed_bytes_max;
 };
 
+static int64_t ns_of(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
+}
+
 /* Fills `file` for the descriptor, which stays open whatever comes out. */
 static int fill(struct pinion_file *file, int fd, const struct wanted *wanted,
 	struct pin_device_cache *cache)
@@ -376,6 +383,8 @@ static int fill(struct pinion_file *file, int fd, const struct wanted *wanted,
 		.offset_align_bytes = 1,
 		.size_bytes = (uint64_t)status.st_size,
 		.allocated_bytes = (uint64_t)status.st_blocks * 512,
+		.modified_ns = S_ISREG(status.st_mode) ? ns_of(&status.st_mtim) : 0,
+		.changed_ns = S_ISREG(status.st_mode) ? ns_of(&status.st_ctim) : 0,
 		.device = status.st_dev,
 		.inode = status.st_ino,
 		.cached_percent = CACHED_UNKNOWN,

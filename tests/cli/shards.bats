@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Goal: the shards of a scan or a sum have no file in common and together all,
-# and their logs merge to the bytes of one run, however many there are; what is
-# missing or does not fit is named, and nothing is merged then. EX-53.
+# and their logs merge to the bytes of one run, however many there are; shards
+# that are missing or do not fit are named, and nothing is merged then. EX-53.
 # Method: a small tree, whose files are older than a second; logs of its shards.
 
 bats_require_minimum_version 1.5.0
