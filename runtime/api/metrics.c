@@ -6,6 +6,7 @@
  * Any thread may call these at any time; no worker is stopped or slowed.
  */
 #include "runtime/worker/metrics.h"
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/task/entry.h"
@@ -199,18 +200,13 @@ void pinion_histogram_add(struct pinion_histogram *sum, const struct pinion_hist
 	}
 }
 
-static uint64_t rest_of(uint64_t whole, uint64_t part)
-{
-	return whole > part ? whole - part : 0;
-}
-
 void pinion_histogram_subtract(
 	struct pinion_histogram *histogram, const struct pinion_histogram *before)
 {
-	histogram->count = rest_of(histogram->count, before->count);
-	histogram->sum_ns = rest_of(histogram->sum_ns, before->sum_ns);
+	histogram->count = pin_rest_u64(histogram->count, before->count);
+	histogram->sum_ns = pin_rest_u64(histogram->sum_ns, before->sum_ns);
 	for (uint32_t i = 0; i < PINION_HISTOGRAM_BUCKETS; i++) {
-		histogram->buckets[i] = rest_of(histogram->buckets[i], before->buckets[i]);
+		histogram->buckets[i] = pin_rest_u64(histogram->buckets[i], before->buckets[i]);
 	}
 }
 

@@ -90,6 +90,12 @@ static inline uint64_t pin_min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* 0 where the parts are more: counts that were read one after the other. */
+static inline uint64_t pin_rest_u64(uint64_t whole, uint64_t parts)
+{
+	return whole > parts ? whole - parts : 0;
+}
+
 static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;

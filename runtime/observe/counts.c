@@ -126,22 +126,17 @@ static const struct pin_atomic_u64 *counter_of(const struct pin_meter *meter, co
 	return (const struct pin_atomic_u64 *)(const void *)((const char *)meter + row->kept_at);
 }
 
-static uint64_t rest_of(uint64_t whole, uint64_t parts)
-{
-	return whole > parts ? whole - parts : 0;
-}
-
 /* `queued_cancelled`: tasks that were taken from a queue by a stop. */
 static void derive(struct pinion_worker_stats *stats, uint64_t queued_cancelled)
 {
 	uint64_t taken = stats->tasks_run + queued_cancelled;
 
-	stats->normal_polls = rest_of(taken, stats->high_polls + stats->low_polls);
-	stats->deque_polls = rest_of(stats->normal_polls,
+	stats->normal_polls = pin_rest_u64(taken, stats->high_polls + stats->low_polls);
+	stats->deque_polls = pin_rest_u64(stats->normal_polls,
 		stats->lifo_polls + stats->ready_polls + stats->inbox_polls +
 			stats->injector_polls + stats->steal_polls);
-	stats->timers_cancelled = rest_of(stats->tasks_cancelled, queued_cancelled);
-	stats->spawned_local = rest_of(stats->tasks_spawned,
+	stats->timers_cancelled = pin_rest_u64(stats->tasks_cancelled, queued_cancelled);
+	stats->spawned_local = pin_rest_u64(stats->tasks_spawned,
 		stats->spawned_shared + stats->spawned_on + stats->spawned_timers);
 }
 
@@ -166,7 +161,7 @@ uint64_t pin_counts_in_flight(const struct pin_meter *meter)
 {
 	uint64_t completed = pin_meter_read(&meter->requests_completed);
 
-	return rest_of(pin_meter_read(&meter->requests_submitted) +
+	return pin_rest_u64(pin_meter_read(&meter->requests_submitted) +
 			pin_meter_read(&meter->requests_posted),
 		completed);
 }
