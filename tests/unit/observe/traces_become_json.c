@@ -2,7 +2,7 @@
 /*
  * Goal: a trace is written as JSON with each value in its place: names, times
  * in microseconds, arguments of each kind of event, odd bytes of a path as
- * escapes. EX-37.
+ * escapes, UTF-8 as it is. EX-37.
  * Method: a trace of some events of each kind, made by hand, and the text that
  * it has to be.
  */
@@ -17,6 +17,9 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* Characters at the ends of the ranges of UTF-8. */
+#define VALID "\xc2\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"
 
 enum {
 	RINGS = 3,
@@ -93,13 +96,14 @@ static void add_requests(void)
 {
 	set(add(0, PIN_TRACE_SUBMIT, 0x400, 0), PINION_OP_OPEN, 0);
 	add_path(0, "a/\"q\\\x01 ~\x7f\xc3");
-	add_path(0, "/second");
+	add_path(0, "/" VALID);
 	set(add(0, PIN_TRACE_COMPLETE, 0x400, 7), PINION_OP_OPEN, 0);
 	set(add(0, PIN_TRACE_SUBMIT, 0x410, 4096), PINION_OP_READ, 512);
 	set(add(0, PIN_TRACE_COMPLETE, 0x410, 7), PINION_OP_READ, -5);
 	set(add(0, PIN_TRACE_SUBMIT, 0x420, 0), 255, 0);
 	add(0, PIN_TRACE_FILE, 0, 8);
-	add_path(0, "file");
+	/* Overlong, a surrogate, past the last code, cut. */
+	add_path(0, "\xc1\xbf\xe0\x9f\xbf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82");
 }
 
 static void add_others(void)
@@ -174,19 +178,20 @@ static const char *const wanted[] = {
 	"'error':-5,'function':'work'}},",
 	"{'ph':'X','tid':1,'ts':38.254,'cat':'io','name':'submit','dur':0.000,'args':{}},",
 	"{'ph':'b','tid':1,'ts':38.254,'cat':'io','name':'open','id':4,'args':{"
-	"'file':'a/\\'q\\\\\\u0001 ~\\u007f\\u00c3/second','offset':0,'bytes':0}},",
+	"'file':'a/\\'q\\\\\\u0001 ~\\u007f\\u00c3/" VALID "','offset':0,'bytes':0}},",
 	"{'ph':'e','tid':1,'ts':41.956,'cat':'io','name':'open','id':4,'args':{'result':0,"
 	"'fd':7}},",
 	"{'ph':'X','tid':1,'ts':43.190,'cat':'io','name':'submit','dur':0.000,'args':{}},",
 	"{'ph':'b','tid':1,'ts':43.190,'cat':'io','name':'read','id':5,'args':{"
-	"'file':'a/\\'q\\\\\\u0001 ~\\u007f\\u00c3/second','offset':4096,'bytes':512}},",
+	"'file':'a/\\'q\\\\\\u0001 ~\\u007f\\u00c3/" VALID "','offset':4096,'bytes':512}},",
 	"{'ph':'e','tid':1,'ts':44.424,'cat':'io','name':'read','id':5,'args':{'result':-5,"
 	"'fd':7}},",
 	"{'ph':'X','tid':1,'ts':45.658,'cat':'io','name':'submit','dur':0.000,'args':{}},",
 	"{'ph':'b','tid':1,'ts':45.658,'cat':'io','name':'operation','id':6,'args':{"
 	"'offset':0,'bytes':0}},",
 	"{'ph':'i','tid':1,'ts':46.892,'cat':'io','name':'file','s':'t','args':{"
-	"'file':'file'}},",
+	"'file':'\\u00c1\\u00bf\\u00e0\\u009f\\u00bf\\u00ed\\u00a0\\u0080\\u00f4\\u0090\\u0080"
+	"\\u0080\\u00e2\\u0082'}},",
 	"{'ph':'X','tid':2,'ts':49.360,'cat':'sleep','name':'parked','dur':2.468,'args':{"
 	"'way':'ring'}},",
 	"{'ph':'X','tid':1,'ts':50.594,'cat':'sleep','name':'wake','dur':0.000,'args':{"
