@@ -180,3 +180,22 @@ refused() {
 	grep -q '^pinion merge: nowhere: ' err || { cat err; return 1; }
 	grep -q 'one: not all of its files could be read' err
 }
+
+@test "the script for Slurm runs shards, and what is missing again" {
+	local i
+
+	mkdir bin logs
+	ln -s "$PINION" bin/pinion
+	PATH=$PWD/bin:$PATH
+	task() { SLURM_ARRAY_TASK_ID=$1 "$top_srcdir/examples/deploy/slurm.sh" tree/ logs 4; }
+	for i in 0 1 3; do task "$i"; done
+	head -c 500 logs/shard.3 >cut
+	mv cut logs/shard.3
+	pinion merge --missing logs/shard.*
+	[ "$(cat out)" = 2-3 ]
+	for i in 2 3; do task "$i"; done
+	pinion scan --format=json --sort=path tree/
+	cp out plain
+	pinion merge logs/shard.*
+	cmp out plain
+}
