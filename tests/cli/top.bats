@@ -383,6 +383,17 @@ wait_for_writes() {
 	[ "$(wc -l <err)" = 1 ]
 }
 
+@test "a process that comes later, beside a file of its name that is no page" {
+	mkdir folder
+	cp "$PINION" watched
+	"$PINION" top -i 0.05 --openmetrics=folder watched 2>err 3>&- &
+	watcher=$!
+	wait_until_watching $watcher
+	PINION=$PWD/watched start_fed
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	grep -c "metrics of watched: " err
+}
+
 @test "drafts of writers that were killed are removed, those of the living are not" {
 	start_fed
 	mkdir folder

@@ -340,14 +340,19 @@ static bool find_file(struct top_watch *watch, int index)
 	struct top_file *file = &watch->files[index];
 	struct stat status = {0};
 	bool is_there = stat(path, &status) == 0;
+	size_t page_count;
+	bool is_done;
 
 	if (watch->is_old &&
 		(!is_there || (file->device == status.st_dev && file->inode == status.st_ino))) {
 		return true;
 	}
-	*file = (struct top_file){true, status.st_dev, status.st_ino};
+	*file = (struct top_file){.is_file = true, .device = status.st_dev, .inode = status.st_ino};
 	note_replaced(watch, path);
-	return open_file(watch, path);
+	page_count = watch->count;
+	is_done = open_file(watch, path);
+	file->is_page = watch->count > page_count;
+	return is_done;
 }
 
 /*
@@ -394,7 +399,8 @@ static bool find_name(struct top_watch *watch, int index)
 	if (called < 0) {
 		return false;
 	}
-	if (called == 0 && !watch->is_old && access(name, F_OK) == 0) {
+	if (called == 0 &&
+		(watch->files[index].is_file || (!watch->is_old && access(name, F_OK) == 0))) {
 		return find_file(watch, index);
 	}
 	if (called == 0 && ended.pid > 0 && !watch->is_old) {
@@ -418,7 +424,7 @@ static bool find_operand(struct top_watch *watch, int index)
 	if (operand[strspn(operand, "0123456789")] == '\0' && operand[0] != '\0') {
 		return find_number(watch, operand);
 	}
-	if (strchr(operand, '/') != NULL || watch->files[index].is_file) {
+	if (strchr(operand, '/') != NULL || watch->files[index].is_page) {
 		return find_file(watch, index);
 	}
 	return find_name(watch, index);

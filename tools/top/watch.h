@@ -16,6 +16,7 @@
 /* The file that an operand named, the last time. */
 struct top_file {
 	bool is_file;
+	bool is_page; /* it was shown, so the operand is no name of a process */
 	dev_t device;
 	ino_t inode;
 };
