@@ -19,10 +19,9 @@ enum {
 	NICE_MAX = 19,
 	IO_LEVEL_MAX = 7,
 	LINE_BYTES_MAX = 256,
-	WINDOW_BYTES_MIN = 4096,
+	WINDOW_BYTES_MIN = 128 << 10,
 	WINDOW_BYTES_MAX = 1 << 20,
-	WINDOW_BYTES_MOVING = 128 << 10,
-	/* Reads beyond the rate come to that part of a second's bytes. */
+	/* What all windows, and one more, are of a second's bytes. */
 	EXCESS_PART = 50,
 	/* What a small read costs a device, compared with a long one. */
 	READ_BYTES_MIN = 16384,
@@ -34,11 +33,13 @@ enum {
 
 static bool set_bwlimit(struct limits *limits, const char *name, const char *value)
 {
+	limits->has_bytes = true;
 	return options_size(name, value, 0, RATE_MAX, &limits->bytes_per_second);
 }
 
 static bool set_iops(struct limits *limits, const char *name, const char *value)
 {
+	limits->has_requests = true;
 	return options_count(name, value, 0, RATE_MAX, &limits->requests_per_second);
 }
 
@@ -316,7 +317,7 @@ bool limits_load(struct limits *limits, const char *path)
 
 uint32_t limits_window_bytes(const struct limits *limits, uint32_t worker_count, bool is_moving)
 {
-	uint64_t most = is_moving ? WINDOW_BYTES_MOVING : WINDOW_BYTES_MAX;
+	uint64_t most = is_moving ? WINDOW_BYTES_MIN : WINDOW_BYTES_MAX;
 	uint32_t window_bytes = WINDOW_BYTES_MIN;
 
 	if (!is_moving && limits->bytes_per_second == 0) {
@@ -344,19 +345,19 @@ static uint64_t lower(uint64_t a, uint64_t b)
 
 uint64_t limits_bytes(const struct limits *limits, const struct pinion_tuning *tuning)
 {
-	return limits->bytes_per_second != 0 ? limits->bytes_per_second : tuning->bytes_per_second;
+	return limits->has_bytes ? limits->bytes_per_second : tuning->bytes_per_second;
 }
 
 void limits_rates(const struct limits *limits, const struct pinion_tuning *tuning, uint64_t pace,
 	struct pinion_limits *out_rates)
 {
-	uint64_t requests = limits->requests_per_second;
+	uint64_t requests =
+		limits->has_requests ? limits->requests_per_second : tuning->requests_per_second;
 
 	pinion_limits_init(out_rates);
 	out_rates->depth_count = tuning->depth_count;
 	out_rates->depth_bytes = tuning->depth_bytes;
 	out_rates->bytes_per_second = lower(limits_bytes(limits, tuning), pace);
-	out_rates->requests_per_second = lower(
-		requests != 0 ? requests : tuning->requests_per_second, pace / READ_BYTES_MIN);
+	out_rates->requests_per_second = lower(requests, pace / READ_BYTES_MIN);
 	out_rates->slow_ns = limits->latency_ns;
 }

@@ -25,6 +25,8 @@ static inline int32_t limits_best_effort(int32_t level)
 struct limits {
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
+	bool has_bytes; /* also 0, which lifts the environment's rate */
+	bool has_requests;
 	uint64_t latency_ns;   /* 99 of 100 reads are to end within it */
 	uint64_t pressure_ppm; /* the share of time that tasks may wait, in millionths */
 	int32_t nice;	       /* 0 … 19, or LIMITS_AS_STARTED */
@@ -84,10 +86,10 @@ static inline bool limits_has_target(const struct limits *limits)
 }
 
 /*
- * The longest window with which reads keep within 3 % of the rate over any
- * second, a power of two from 4 KiB to 1 MiB; 0: any. Each worker may have
- * begun one read beyond the rate, and one more may have. Rates that move, as
- * with `is_moving`, are worth short windows whatever they are now.
+ * The window for a scan with limits, a power of two from 128 KiB to 1 MiB; 0:
+ * any. The runtime reads a window in parts that suit the rate; short windows
+ * bring findings soon where the rate is low, or moves, as with `is_moving`.
+ * Shorter ones would read the overlaps of windows again and again.
  */
 uint32_t limits_window_bytes(const struct limits *limits, uint32_t worker_count, bool is_moving);
 

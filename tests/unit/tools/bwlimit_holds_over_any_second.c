@@ -181,6 +181,7 @@ static void check_target(uint64_t rate, uint32_t worker_count)
 	uint64_t from_ns = 0;
 
 	limits.bytes_per_second = rate;
+	limits.has_bytes = true;
 	begin(pace < rate ? pace : rate, worker_count);
 	for (uint32_t i = 0; i < 10 * SECONDS; i++) {
 		struct pinion_limits rates;

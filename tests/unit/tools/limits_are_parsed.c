@@ -167,11 +167,15 @@ static void check_merging(void)
 	expect_rates("of the environment", &limits, 0, 500000, 50);
 	expect_rates("a lower pace", &limits, 327680, 327680, 20);
 	expect_rates("a higher pace", &limits, 1638400, 500000, 50);
-	limits.bytes_per_second = 400000;
-	limits.requests_per_second = 60;
+	expect_true("a rate", limits_set(&limits, "bwlimit", "400000"));
+	expect_true("a rate", limits_set(&limits, "iops-limit", "60"));
 	limits.latency_ns = 5;
 	expect_rates("options replace it", &limits, 0, 400000, 60);
 	expect_rates("and a pace lowers them", &limits, 16384, 16384, 1);
+	expect_true("no rate", limits_set(&limits, "bwlimit", "0"));
+	expect_rates("0 lifts the environment's", &limits, 0, 0, 60);
+	expect_true("no rate", limits_set(&limits, "iops-limit", "0"));
+	expect_rates("that of requests as well", &limits, 0, 0, 0);
 	limits = (struct limits)LIMITS_NONE;
 	pinion_tuning_init(&tuning);
 	limits_rates(&limits, &tuning, 0, &rates);
@@ -196,13 +200,15 @@ static void check_windows(void)
 {
 	expect_window(0, 2, false, 0);
 	expect_window(0, 2, true, 128 << 10);
-	expect_window(1, 2, false, 4096);
+	expect_window(1, 2, false, 128 << 10);
+	expect_window((150ull << 18) - 150, 2, false, 128 << 10);
+	expect_window(150ull << 18, 2, false, 256 << 10);
 	expect_window(150ull << 20, 2, false, 1 << 20);
 	expect_window((150ull << 20) - 150, 2, false, 512 << 10);
 	expect_window(150ull << 20, 3, false, 512 << 10);
 	expect_window(150ull << 30, 2, false, 1 << 20);
 	expect_window(150ull << 20, 2, true, 128 << 10);
-	expect_window(150 * 8192, 2, true, 8192);
+	expect_window(150 * 8192, 2, true, 128 << 10);
 }
 
 int main(void)
