@@ -526,7 +526,7 @@ place_of() {
 	for count in {1..255}; do
 		patch_file page "$place" "\\$(printf '%03o' "$count")"
 		"${tmux[@]}" capture-pane -e -p >coloured
-		! grep -q $'\033\\[[0-9;]*31m.*  stalls: [0-9]*, [0-9]* of them now' coloured || break
+		! grep -q $'\033\\[[0-9;]*31m.*  stalls: [0-9]*, [0-9]* of them new' coloured || break
 		[ "$count" != 255 ]
 		sleep 0.02
 	done

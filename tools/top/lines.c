@@ -229,17 +229,20 @@ static void append_alarms(
 {
 	for (int i = 0; i < TOP_ALARMS; i++) {
 		uint64_t now = page->alarms_now[i];
+		uint64_t grown = page->alarms_grown[i];
 
 		if (page->alarms[i] == 0 || page->alarms[i] == TOP_MISSING) {
 			continue;
 		}
-		/* Also those that have ended since the report before. */
-		now = now > page->alarms_grown[i] ? now : page->alarms_grown[i];
-		output_text_string(text, view->is_screen && now > 0 ? TOP_MARK_ALARM : "");
+		output_text_string(
+			text, view->is_screen && (now > 0 || grown > 0) ? TOP_MARK_ALARM : "");
 		output_text_format(text, "  %s: %s", top_page_alarm_name((enum top_alarm)i),
 			value_cell(page->alarms[i]).text);
 		if (now > 0) {
 			output_text_format(text, ", %s of them now", value_cell(now).text);
+		} else if (grown > 0) {
+			/* It is over, or there is no gauge of it. */
+			output_text_format(text, ", %s of them new", value_cell(grown).text);
 		}
 		output_text_string(text, "\n");
 	}

@@ -102,6 +102,13 @@ static void check_alive(struct top_page *page)
 	/* As long as it starves, though the count is as it was. */
 	page->alarms_grown[TOP_ALARM_STARVED_LANES] = 0;
 	expect_line(&text, "  starved_lanes", "  starved_lanes: 2, 1 of them now");
+	page->alarms_now[TOP_ALARM_STARVED_LANES] = 0;
+	page->alarms_grown[TOP_ALARM_STARVED_LANES] = 2;
+	output_text_free(&text);
+	text = (struct output_text){0};
+	top_show_lines(&text, page, &view);
+	expect_line(&text, "  starved_lanes", "  starved_lanes: 2, 2 of them new");
+	page->alarms_now[TOP_ALARM_STARVED_LANES] = 1;
 	expect_true("in a long task", strstr(text.bytes, "     0  task ") != NULL);
 	output_text_free(&text);
 	page->process.state = 'T';
