@@ -6,7 +6,8 @@
 #
 # A task that is requeued, or run again, goes on where it was. Then:
 #
-#	missing=$(pinion merge --missing LOGS/shard.*) || sbatch --array="$missing" slurm.sh TREE LOGS 8
+#	missing=$(pinion merge --missing LOGS/shard.*)
+#	[ -z "$missing" ] || sbatch --array="$missing" slurm.sh TREE LOGS 8
 #	pinion merge LOGS/shard.* >findings.json
 #SBATCH --job-name=pinion-scan
 #SBATCH --cpus-per-task=4
