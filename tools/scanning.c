@@ -84,6 +84,27 @@ bool scanning_parse_window(struct scanning_options *options, const char *value)
 	return true;
 }
 
+bool scanning_parse_gitignore(struct scanning_options *options, const char *value)
+{
+	(void)value;
+	options->scan.skip_ignored = 1;
+	return true;
+}
+
+bool scanning_parse_follow(struct scanning_options *options, const char *value)
+{
+	(void)value;
+	options->scan.follow_links = 1;
+	return true;
+}
+
+bool scanning_parse_no_follow(struct scanning_options *options, const char *value)
+{
+	(void)value;
+	options->scan.follow_links = 0;
+	return true;
+}
+
 bool scanning_parse_sort(struct scanning_options *options, const char *value)
 {
 	static const char *const words[] = {"none", "path", NULL};

@@ -75,6 +75,9 @@ bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
+bool scanning_parse_gitignore(struct scanning_options *options, const char *value);
+bool scanning_parse_follow(struct scanning_options *options, const char *value);
+bool scanning_parse_no_follow(struct scanning_options *options, const char *value);
 bool scanning_parse_sort(struct scanning_options *options, const char *value);
 bool scanning_parse_list(struct scanning_options *options, const char *value);
 /* The file of limits, or one of limits.h by the name of its option. */

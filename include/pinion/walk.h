@@ -125,9 +125,10 @@ struct pinion_walk_filter {
 	int64_t modified_from_ns;
 	int64_t modified_to_ns;
 	/*
-	 * Of all that is no directory, only this shard, 0 to `shard_count` - 1:
-	 * pinion_walk_shard() of the path below the root. Shards of one tree
-	 * have no file in common, and together all. 0 shards, or 1: all files.
+	 * The walk reports only entries of this shard, 0 to `shard_count` - 1,
+	 * and all directories. pinion_walk_shard() of an entry's path below the
+	 * root is its shard, so each entry is in exactly one. With 0 shards, or
+	 * 1, the walk reports all.
 	 */
 	uint32_t shard_index;
 	uint32_t shard_count;

@@ -138,8 +138,8 @@ static uint64_t reserve_kind(struct pin_rate *rate, struct pin_allowance *allowa
 }
 
 /*
- * When the worker's reservations allow it, 0: now, by what is left; UINT64_MAX:
- * that they do not say.
+ * Returns when the worker's own reservations allow the start; 0: at once;
+ * UINT64_MAX: only the limiter knows.
  */
 static uint64_t known_due(const struct pin_limiter *limiter, const struct pin_allowance *allowance,
 	const uint64_t wanted[PIN_LIMITED_KINDS])

@@ -20,7 +20,7 @@
  * before. A thread that leaves something there and finds it OUT takes all of it
  * and gives it to the fallback worker, which never leaves. (If it then finds
  * that another thread has come in the meantime, it gives back the messages of
- * the inbox: some of them may be bound to that one.)
+ * the inbox: some of them may be bound to the new thread.)
  *
  *     pusher                           worker
  *     a  push into the inbox           1  service := OUT

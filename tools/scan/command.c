@@ -207,27 +207,6 @@ static bool parse_rules(struct scan_options *options, const char *value)
 	return append_text(&options->patterns.files, &options->patterns.file_count, value);
 }
 
-static bool parse_gitignore(struct scan_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.skip_ignored = 1;
-	return true;
-}
-
-static bool parse_follow(struct scan_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.follow_links = 1;
-	return true;
-}
-
-static bool parse_no_follow(struct scan_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.follow_links = 0;
-	return true;
-}
-
 static bool parse_stats(struct scan_options *options, const char *value)
 {
 	static const char *const words[] = {"text", "json", NULL};
@@ -342,9 +321,9 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_GIT] = {.own = parse_git},
 	[OPTION_SINCE] = {.own = parse_since},
 	[OPTION_STAGED] = FLAG(git.is_staged),
-	[OPTION_GITIGNORE] = {.own = parse_gitignore},
-	[OPTION_FOLLOW] = {.own = parse_follow},
-	[OPTION_NO_FOLLOW] = {.own = parse_no_follow},
+	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
+	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
+	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
 	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
 	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
 	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},

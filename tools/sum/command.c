@@ -162,27 +162,6 @@ static bool parse_audit(struct sum_options *options, const char *value)
 	return true;
 }
 
-static bool parse_gitignore(struct sum_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.skip_ignored = 1;
-	return true;
-}
-
-static bool parse_follow(struct sum_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.follow_links = 1;
-	return true;
-}
-
-static bool parse_no_follow(struct sum_options *options, const char *value)
-{
-	(void)value;
-	options->scanning.scan.follow_links = 0;
-	return true;
-}
-
 /* ---- all options ---- */
 
 /* What an option with this row does: calls one of these, or sets a flag. */
@@ -212,9 +191,9 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_STRICT] = FLAG(is_strict),
 	[OPTION_WARN] = FLAG(names_bad_lines),
 	[OPTION_AUDIT] = {.own = parse_audit},
-	[OPTION_GITIGNORE] = {.own = parse_gitignore},
-	[OPTION_FOLLOW] = {.own = parse_follow},
-	[OPTION_NO_FOLLOW] = {.own = parse_no_follow},
+	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
+	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
+	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
 	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
 	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
 	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
