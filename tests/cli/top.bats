@@ -136,6 +136,13 @@ patch_file() {
 	expect 0
 	jq -e ".state == \"alive\" and .pid == $fed and .file == \"./page\"" out
 	mv out living
+	# Of the same number and start, but another boot.
+	cp page former
+	pinion top --once --json ./former
+	jq -e '.state == "alive"' out
+	patch_file former 120 x
+	pinion top --once --json ./former
+	jq -e '.state == "dead"' out
 	# It is found by its process, too.
 	pinion top --once --json "$fed"
 	expect 0
@@ -155,10 +162,6 @@ patch_file() {
 		[$living[0].workers[].tasks_run] as $before | ($now | length) == ($before | length) and
 		all(range($now | length); $before[.] <= $now[.] and $now[.] <= $before[.] + 9) and
 		($now | add) > 0' out
-	# Of the same number and start, but another boot.
-	patch_file page 120 0
-	pinion top --json ./page
-	jq -e '.state == "dead"' out
 }
 
 @test "a file that is no page, or cut short, or of another version: a line and status 2" {

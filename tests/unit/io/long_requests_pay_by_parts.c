@@ -45,18 +45,24 @@ enum {
 static struct pinion_runtime *runtime;
 static struct pinion_file file;
 
-static void limit(uint64_t bytes_per_second)
+static void limit_both(uint64_t bytes_per_second, uint64_t requests_per_second)
 {
 	struct pinion_limits limits;
 
 	pinion_limits_init(&limits);
 	limits.bytes_per_second = bytes_per_second;
+	limits.requests_per_second = requests_per_second;
 	/*
 	 * A limit that a user has set is exact: workers keep nothing of it in
 	 * advance.
 	 */
 	limits.depth_count = SHORTS;
 	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+}
+
+static void limit(uint64_t bytes_per_second)
+{
+	limit_both(bytes_per_second, 0);
 }
 
 static struct pinion_device_stats figures(void)
@@ -145,6 +151,22 @@ static void check_held_back(bool has_deadline)
 	expect_number("in the end", (long long)(2 * PART), requests_await(&one));
 }
 
+/* A second request of that second would wait, and be counted. */
+static void check_counts_once(void)
+{
+	struct requests_one one;
+	uint64_t throttled;
+
+	limit(0);
+	limit_both(UINT64_C(1) << 50, 1);
+	throttled = figures().throttled;
+	begin(&one, PARTS * PART);
+	expect_number("written", (long long)(PARTS * PART), requests_do(runtime, &one));
+	expect_number(
+		"none of its parts waits", (long long)throttled, (long long)figures().throttled);
+	limit(0);
+}
+
 static void check_level(uint32_t io_level, bool shares_rings)
 {
 	struct pinion_config config;
@@ -156,6 +178,7 @@ static void check_level(uint32_t io_level, bool shares_rings)
 	check_time();
 	check_held_back(false);
 	check_held_back(true);
+	check_counts_once();
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	pinion_runtime_destroy(runtime);
 }

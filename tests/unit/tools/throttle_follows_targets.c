@@ -35,6 +35,7 @@ static struct {
 /* Under the throttle's lock, or while its thread waits. */
 static struct pinion_device_stats device;
 static uint64_t rate;
+static uint64_t slow_ns;
 static uint32_t set_count;
 static void (*reload)(void);
 
@@ -99,6 +100,7 @@ int __wrap_pinion_runtime_set_limits(
 {
 	(void)runtime;
 	rate = limits->bytes_per_second;
+	slow_ns = limits->slow_ns;
 	set_count++;
 	return 0;
 }
@@ -168,6 +170,7 @@ static void check_pace_stays(void)
 	write_limits("latency-target=2ms\n");
 	reload();
 	expect_number("the pace is as it was", 22781253, (long long)rate);
+	expect_number("and the target is in force", 2000000, (long long)slow_ns);
 	expect_tick("a step up", 25628910);
 }
 
