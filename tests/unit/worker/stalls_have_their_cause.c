@@ -407,8 +407,8 @@ static void check_device(void)
 	expect_number("it is not", 0, pin_load_relaxed_u32(&shared.stalls.devices_now));
 }
 
-/* Their worker is in a long task, or they have just ended. */
-static void check_unanswered(void)
+/* Its workers are asked for the oldest request of a disk. */
+static struct pin_worker *start_asked(void)
 {
 	struct pin_worker *workers = start(16);
 
@@ -416,6 +416,14 @@ static void check_unanswered(void)
 	note_used(&workers[1], 1);
 	expect_lane_lines("seen", workers, 0, 0);
 	expect_lane_lines("asked", workers, 0, LONG_NS);
+	return workers;
+}
+
+/* Their worker is in a long task, or they have just ended. */
+static void check_unanswered(void)
+{
+	struct pin_worker *workers = start_asked();
+
 	expect_lane_lines("time to answer", workers, 0, LIMIT_NS / 2);
 	expect_lane_lines("no answer", workers, 1, LIMIT_NS / 2);
 	expect_true(last_line,
@@ -426,11 +434,7 @@ static void check_unanswered(void)
 	expect_lane_lines("once", workers, 1, 3 * LONG_NS);
 	expect_count("counted once", 1, PIN_STALL_OF_DEVICE);
 
-	workers = start(16);
-	open_disk(&workers[1]);
-	note_used(&workers[1], 1);
-	expect_lane_lines("seen", workers, 0, 0);
-	expect_lane_lines("asked", workers, 0, LONG_NS);
+	workers = start_asked();
 	note_used(&workers[1], 0);
 	expect_lane_lines("they have ended", workers, 0, LIMIT_NS / 2);
 	expect_lane_lines("they have ended", workers, 0, LIMIT_NS / 2);
@@ -438,22 +442,14 @@ static void check_unanswered(void)
 	expect_count("none", 0, PIN_STALL_OF_DEVICE);
 
 	/* They end just before the question is taken back. */
-	workers = start(16);
-	open_disk(&workers[1]);
-	note_used(&workers[1], 1);
-	expect_lane_lines("seen", workers, 0, 0);
-	expect_lane_lines("asked", workers, 0, LONG_NS);
+	workers = start_asked();
 	expect_lane_lines("time to answer", workers, 0, LIMIT_NS / 2);
 	note_used(&workers[1], 0);
 	expect_lane_lines("they have ended", workers, 0, LIMIT_NS / 2);
 	expect_number("nothing was named that goes on", 0, over_count);
 
 	/* They go on before any worker has answered. */
-	workers = start(16);
-	open_disk(&workers[1]);
-	note_used(&workers[1], 1);
-	expect_lane_lines("seen", workers, 0, 0);
-	expect_lane_lines("asked", workers, 0, LONG_NS);
+	workers = start_asked();
 	pin_meter_add(&workers[1].device_queue.accounts[0].requests, 1);
 	expect_lane_lines("one has ended", workers, 0, LIMIT_NS / 2);
 	expect_number("nothing was named that goes on", 0, over_count);
