@@ -167,7 +167,7 @@ PINION_API void pinion_worker_stats_subtract(
 /* Where a worker is. */
 enum pinion_worker_place {
 	PINION_WORKER_RUNNING = 0,
-	/* sleeps; its ring has no request: others may wait for a rate, or time */
+	/* sleeps; its ring is empty: requests may wait for a rate, or time */
 	PINION_WORKER_PARKED_FUTEX = 1,
 	PINION_WORKER_PARKED_RING = 2, /* sleeps, until a request completes */
 	PINION_WORKER_ABSENT = 3,      /* has left, or never was there */
