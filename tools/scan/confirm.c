@@ -90,7 +90,9 @@ void confirm_regex_destroy(struct confirm_regex *regex)
  * The expression with its call-outs: one at the end, where a match that is too
  * wide goes back to a narrower one, as though it had failed there; (?!) keeps
  * PCRE2 from giving up on that before. And one at the start, where it is asked
- * for. NULL: no memory.
+ * for. `(?!(?!))` is true everywhere: PCRE2's JIT tries no later start once
+ * `.*` has failed up to the end of the text, unless an assertion comes first; a
+ * later start has a narrower match. NULL: no memory.
  */
 static char *text_of(const struct confirm_regex *regex, bool has_end, bool has_starts)
 {
@@ -100,7 +102,8 @@ static char *text_of(const struct confirm_regex *regex, bool has_end, bool has_s
 	if (text == NULL || (!has_starts && !regex->texts.is_cut)) {
 		return text;
 	}
-	if (asprintf(&whole, "%s(?:%s)%s", has_starts ? "(?C2)" : "", text,
+	if (asprintf(&whole, "%s%s(?:%s)%s", regex->texts.is_cut ? "(?!(?!))" : "",
+		    has_starts ? "(?C2)" : "", text,
 		    regex->texts.is_cut ? "(?:(?C1)|(?!))" : "") < 0) {
 		whole = NULL;
 	}

@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <pinion/thread_pool.h>
 
-enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000, STALL_MS = 100 };
+enum { READS = 400, READ_BYTES = 4096, LONG_NS = 3000000, STALL_MS = 100, WAKE_ROUNDS = 100 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_histogram got;
@@ -167,7 +167,6 @@ static void check_tasks(void)
 	uint64_t longer = 0;
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
-	await_sleep(0);
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(tasks); i++) {
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
@@ -180,9 +179,28 @@ static void check_tasks(void)
 	expect_true("their time", got.sum_ns >= 2 * LONG_NS);
 	expect_number(
 		"one timer", 1, (long long)read_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL)->count);
-	expect_true(
-		"woken for the first", read_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL)->count >= 1);
 	pinion_runtime_destroy(runtime);
+}
+
+/*
+ * The spawn wakes it; unless it looked once more before it slept, and found the
+ * task itself, as it may in a few of the rounds.
+ */
+static void check_woken(void)
+{
+	uint64_t woken = 0;
+
+	for (int round = 0; round < WAKE_ROUNDS && woken == 0; round++) {
+		struct pinion_task task = {.run = nothing};
+
+		runtime = runtimes_start(1, PINION_IO_FALLBACK);
+		await_sleep(0);
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+		end();
+		woken = read_of(PINION_TIMING_WAKE, PINION_LANE_NORMAL)->count;
+		pinion_runtime_destroy(runtime);
+	}
+	expect_true("woken for the task, and perhaps to end", woken == 1 || woken == 2);
 }
 
 /* The wake that dismisses a worker is no wake of its slot's next thread. */
@@ -300,6 +318,7 @@ int main(void)
 
 	check_made_up();
 	check_tasks();
+	check_woken();
 	check_dismissed();
 	check_buffer();
 	scratch_enter("times_are_recorded");

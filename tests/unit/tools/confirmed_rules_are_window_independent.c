@@ -153,6 +153,30 @@ static void run_oracle(
 	finding_list_sort(out);
 }
 
+/* A start with too wide a match hides no later one, in whole files too. */
+static void check_later_start(const struct rules *rules, struct file_text *text)
+{
+	struct confirm_part part = {text->bytes, TEXT_BYTES_MAX, true, true};
+	struct confirm_room *room = confirm_room_create();
+	struct confirm_match match = {0};
+
+	memset(text->bytes, 'b', TEXT_BYTES_MAX);
+	text->bytes[10] = 'a';
+	text->bytes[3000] = 'a';
+	text->bytes[17000] = '_';
+	for (uint32_t i = 0; i < rules->count; i++) {
+		if (strcmp(patterns[i].text, "(?s)a.*?_") != 0) {
+			continue;
+		}
+		expect_number("match", 1,
+			confirm_regex_match(rules->items[i].filter->pattern, room, &part, 0,
+				part.length, 0, &match));
+	}
+	expect_number("start", 3000, (long long)match.start);
+	expect_number("end", 17001, (long long)match.end);
+	confirm_room_destroy(room);
+}
+
 static const struct file_text *text_now;
 static uint64_t found_count[PATTERN_COUNT];
 
@@ -281,6 +305,7 @@ int main(void)
 		}
 	}
 	expect_ready("engine", engine_create(&matcher_hyperscan, &rules, &engine, &trouble) == 0);
+	check_later_start(&rules, &text);
 	findings_init(&findings, &rules);
 	text_now = &text;
 	for (int round = 0; round < TEXTS; round++) {
