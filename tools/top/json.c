@@ -148,10 +148,13 @@ static void append_process(struct output_text *text, const struct top_page *page
 	} else {
 		output_text_string(text, "\"cpu_ns\":null,");
 	}
-	if (page->wait_ns != TOP_MISSING) {
-		append_number(text, "cpu_wait_ns", page->wait_ns);
+	if (page->has_threads) {
+		append_number(text, "cpu_wait_ns", page->threads.wait_ns);
+		append_number(text, "io_wq_threads", page->threads.io_wq_count);
+		append_number(text, "io_wq_cpu_ns", page->threads.io_wq_cpu_ns);
 	} else {
-		output_text_string(text, "\"cpu_wait_ns\":null,");
+		output_text_string(
+			text, "\"cpu_wait_ns\":null,\"io_wq_threads\":null,\"io_wq_cpu_ns\":null,");
 	}
 }
 

@@ -149,6 +149,13 @@ static void append_rates(struct output_text *text, const struct top_page *page)
 	if (page->wait_share >= WAIT_SHARE_MIN) {
 		output_text_format(text, ", waits for CPUs %.0f %%", page->wait_share * 100);
 	}
+	if (page->has_threads && page->threads.io_wq_count > 0) {
+		output_text_format(text, ", io-wq: %u thread%s", page->threads.io_wq_count,
+			page->threads.io_wq_count == 1 ? "" : "s");
+		if (page->io_wq_share >= 0) {
+			output_text_format(text, " with CPU %.0f %%", page->io_wq_share * 100);
+		}
+	}
 	output_text_string(text, page->is_all ? "\n  since its start: " : "\n  now: ");
 	output_text_format(
 		text, "%s tasks/s, ", count_cell(top_page_rate_sum(page, TOP_TASKS)).text);

@@ -73,7 +73,6 @@ bool top_page_init(struct top_page *page, struct pinion_metrics *metrics, const 
 	for (int i = 0; i < TOP_ALARMS; i++) {
 		page->alarms[i] = TOP_MISSING;
 	}
-	page->wait_ns = TOP_MISSING;
 	page->read_ns = page->info.created_ns;
 	page->last_pid = pid > 0 ? (uint64_t)pid : page->info.pid;
 	return true;
@@ -134,18 +133,18 @@ static void note_state(struct top_page *page)
 	}
 }
 
-/* Threads that have ended since are no part of the sum any more. */
-static void note_wait(struct top_page *page, uint64_t passed_ns)
+/* Threads that have ended since are no part of the sums any more. */
+static void note_threads(struct top_page *page, uint64_t passed_ns)
 {
-	uint64_t before = page->wait_ns;
+	struct top_threads before = page->threads;
+	bool is_grown = page->reads == 0 || page->has_threads;
 
-	if (!top_process_read_wait(page->process.pid, &page->wait_ns)) {
-		page->wait_ns = TOP_MISSING;
-		return;
-	}
-	before = page->reads == 0 ? 0 : before;
-	if (passed_ns > 0 && before != TOP_MISSING) {
-		page->wait_share = (double)grown(page->wait_ns, before) / (double)passed_ns;
+	page->has_threads = top_process_read_threads(page->process.pid, &page->threads);
+	if (page->has_threads && is_grown && passed_ns > 0) {
+		page->wait_share =
+			(double)grown(page->threads.wait_ns, before.wait_ns) / (double)passed_ns;
+		page->io_wq_share = (double)grown(page->threads.io_wq_cpu_ns, before.io_wq_cpu_ns) /
+			(double)passed_ns;
 	}
 }
 
@@ -158,8 +157,9 @@ static void note_cpu(struct top_page *page)
 
 	page->cpu_share = -1;
 	page->wait_share = -1;
+	page->io_wq_share = -1;
 	if (!page->has_process) {
-		page->wait_ns = TOP_MISSING;
+		page->has_threads = false;
 		return;
 	}
 	if (page->reads == 0 && hz > 0) {
@@ -170,7 +170,7 @@ static void note_cpu(struct top_page *page)
 		page->cpu_share =
 			(double)grown(page->process.cpu_ns, page->cpu_before_ns) / (double)passed;
 	}
-	note_wait(page, passed);
+	note_threads(page, passed);
 	page->cpu_before_ns = page->process.cpu_ns;
 	page->cpu_read_ns = now;
 }

@@ -92,11 +92,13 @@ struct top_page {
 	uint64_t before_ns;
 	uint64_t read_unix_ns;
 	uint32_t reads;
-	bool is_all;	   /* there is none before: rates are since the beginning */
-	double cpu_share;  /* 1: one CPU; negative: not known */
-	double wait_share; /* of its threads' waits for a CPU: the same */
+	bool is_all;	    /* there is none before: rates are since the beginning */
+	double cpu_share;   /* 1: one CPU; negative: not known */
+	double wait_share;  /* of its threads' waits for a CPU: the same */
+	double io_wq_share; /* of the CPU time of io-wq's threads: the same */
 	uint64_t cpu_before_ns;
-	uint64_t wait_ns;     /* or TOP_MISSING */
+	bool has_threads; /* the kernel says what follows */
+	struct top_threads threads;
 	uint64_t cpu_read_ns; /* on CLOCK_BOOTTIME */
 	struct top_readings series[TOP_SERIES];
 	uint64_t alarms[TOP_ALARMS]; /* TOP_MISSING: the page has none */

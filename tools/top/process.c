@@ -78,25 +78,44 @@ bool top_process_read(int pid, struct top_process *out_process)
 	return parse_stat(end, out_process);
 }
 
-bool top_process_read_wait(int pid, uint64_t *out_wait_ns)
+/* The kernel calls them so, and by the number of the thread that submits. */
+static bool is_io_wq(int pid, const char *thread)
+{
+	static const char prefix[] = "iou-wrk-";
+	char path[64];
+	char comm[TOP_COMM_BYTES];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", pid, thread);
+	read_text(path, comm, sizeof(comm));
+	return strncmp(comm, prefix, sizeof(prefix) - 1) == 0;
+}
+
+bool top_process_read_threads(int pid, struct top_threads *out_threads)
 {
 	const struct dirent *entry;
 	char path[64];
 	DIR *tasks;
 	bool is_known = false;
 
-	*out_wait_ns = 0;
+	*out_threads = (struct top_threads){0};
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
+		unsigned long long cpu_ns;
 		unsigned long long wait_ns;
 		char text[128];
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat", pid, entry->d_name);
 		read_text(path, text, sizeof(text));
-		if (is_number(entry->d_name) && sscanf(text, "%*u %llu", &wait_ns) == 1) {
-			*out_wait_ns += wait_ns;
-			is_known = true;
+		if (!is_number(entry->d_name) ||
+			sscanf(text, "%llu %llu", &cpu_ns, &wait_ns) != 2) {
+			continue;
+		}
+		is_known = true;
+		out_threads->wait_ns += wait_ns;
+		if (is_io_wq(pid, entry->d_name)) {
+			out_threads->io_wq_count++;
+			out_threads->io_wq_cpu_ns += cpu_ns;
 		}
 	}
 	if (tasks != NULL) {

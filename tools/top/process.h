@@ -37,11 +37,15 @@ static inline bool top_process_is_stopped(const struct top_process *process)
 	return process->state == 'T' || process->state == 't';
 }
 
-/*
- * For how long its threads of now have waited for a CPU, all together. False:
- * the kernel does not say.
- */
-bool top_process_read_wait(int pid, uint64_t *out_wait_ns);
+/* Of its threads of now, all together. */
+struct top_threads {
+	uint64_t wait_ns;      /* for how long they could have run and had no CPU */
+	uint32_t io_wq_count;  /* the kernel's own that do what its rings cannot */
+	uint64_t io_wq_cpu_ns; /* CPU time of these */
+};
+
+/* False: the kernel does not say. */
+bool top_process_read_threads(int pid, struct top_threads *out_threads);
 
 /*
  * Returns the process that its own namespace calls `pid` and that has started

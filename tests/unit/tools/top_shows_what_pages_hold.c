@@ -87,18 +87,37 @@ static void check_alive(struct top_page *page)
 	const struct top_view view = {.column = TOP_BY_WORKER};
 	const uint32_t places[] = {TOP_PLACE, TOP_CLOCK_NS};
 	struct output_text text = {0};
-	uint64_t wait_ns;
+	struct top_threads threads;
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(places); i++) {
 		page->values[places[i]] = i == 0 ? PINION_WORKER_RUNNING : 1;
 	}
 	expect_true("as long as it has lasted",
-		top_process_read_wait(getpid(), &wait_ns) ? page->wait_ns <= wait_ns
-							  : page->wait_ns == TOP_MISSING);
+		top_process_read_threads(getpid(), &threads)
+			? page->has_threads && page->threads.wait_ns <= threads.wait_ns
+			: !page->has_threads);
 	page->cpu_share = 1.5;
 	page->wait_share = 0.3;
 	top_show_lines(&text, page, &view);
 	expect_line(&text, ", CPU", ", CPU 150 %, waits for CPUs 30 %");
+	output_text_free(&text);
+	text = (struct output_text){0};
+	page->has_threads = true;
+	page->threads.io_wq_count = 2;
+	page->io_wq_share = 0.25;
+	top_show_lines(&text, page, &view);
+	expect_line(
+		&text, ", CPU", ", CPU 150 %, waits for CPUs 30 %, io-wq: 2 threads with CPU 25 %");
+	page->threads.io_wq_count = 1;
+	page->io_wq_share = -1;
+	output_text_free(&text);
+	text = (struct output_text){0};
+	top_show_lines(&text, page, &view);
+	expect_line(&text, ", io-wq", ", io-wq: 1 thread");
+	page->threads.io_wq_count = 0;
+	output_text_free(&text);
+	text = (struct output_text){0};
+	top_show_lines(&text, page, &view);
 	/* As long as it starves, though the count is as it was. */
 	page->alarms_grown[TOP_ALARM_STARVED_LANES] = 0;
 	expect_line(&text, "  starved_lanes", "  starved_lanes: 2, 1 of them now");

@@ -13,7 +13,8 @@
  * only when the child has run; there is no watchdog, so a child that wakes no
  * worker hangs and trips the test's own. Wakes are counted, not timed: pauses
  * between wakes are of a microsecond, or of a second, far longer than the chain
- * takes: some wakes are allowed, as it may be stolen and begin anew elsewhere.
+ * takes: some wakes are allowed, one for a hundred tasks, as the chain may be
+ * stolen and begin anew elsewhere, more often on a machine that is loaded.
  */
 #include "runtime/api/internal.h"
 #include "runtime/worker/spawn.h"
@@ -292,7 +293,7 @@ int main(void)
 	check_second_sleeper();
 	chain_left = CHAIN;
 	start(2, 1000000, run_chain);
-	expect_true("few wakes", runtimes_counters(runtime).wakes_sent <= 6);
+	expect_true("few wakes", runtimes_counters(runtime).wakes_sent <= CHAIN / 100);
 	end();
 	return expect_status();
 }
