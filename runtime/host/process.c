@@ -14,7 +14,7 @@ struct pin_atomic_u32 pin_forked_count;
 
 enum {
 	/* One for each part of the library that resets its state in a child. */
-	WATCHERS_MAX = 4,
+	WATCHERS_MAX = 5,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,6 +59,16 @@ void pin_forked_watch(void (*in_child)(void))
 	watchers[i] = in_child;
 	pthread_mutex_unlock(&lock);
 	pthread_once(&once, watch);
+}
+
+void pin_fork_block(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void pin_fork_unblock(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- CPU claims ---- */

@@ -26,6 +26,13 @@ extern struct pin_atomic_u32 pin_forked_count; /* [W:a child after fork R:any] *
  */
 void pin_forked_watch(void (*in_child)(void));
 
+/*
+ * Between the two calls, which are short, no thread of this process forks, and
+ * none watches: so a child finds all of a change or nothing. Any thread.
+ */
+void pin_fork_block(void);
+void pin_fork_unblock(void);
+
 static inline uint32_t pin_forked_now(void)
 {
 	return pin_load_relaxed_u32(&pin_forked_count);

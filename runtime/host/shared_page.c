@@ -8,6 +8,7 @@
  */
 #include "runtime/host/shared_page.h"
 #include "runtime/base/check.h"
+#include "runtime/host/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,52 @@ enum {
 	NAME_TRIES = 8,
 	NUMBER_BYTES = 12,
 };
+
+/* ---- descriptors ---- */
+
+/*
+ * Pages that have one. Changed while no thread forks, together with the
+ * descriptor: a child closes those of the pages, and no file that has got such
+ * a number meanwhile.
+ */
+static struct pin_shared_page *newest;
+
+static void close_in_child(void)
+{
+	for (struct pin_shared_page *page = newest; page != NULL; page = page->next) {
+		close(page->fd);
+		page->fd = -1;
+	}
+	newest = NULL;
+}
+
+/* Called while no thread forks, on the result of an open. */
+static void add_page(struct pin_shared_page *page)
+{
+	PIN_DCHECK(page->next == NULL);
+	if (page->fd >= 0) {
+		page->next = newest;
+		newest = page;
+	}
+}
+
+static void close_page(struct pin_shared_page *page)
+{
+	struct pin_shared_page **link = &newest;
+
+	pin_fork_block();
+	while (*link != NULL && *link != page) {
+		link = &(*link)->next;
+	}
+	if (*link != NULL) {
+		*link = page->next;
+		close(page->fd);
+	}
+	page->fd = -1;
+	pin_fork_unblock();
+}
+
+/* ---- making ---- */
 
 /* Beyond its limit of file sizes a process gets a signal that ends it. */
 static bool is_within_limit(size_t bytes)
@@ -102,12 +149,12 @@ static int open_former(const char *name, const char *mark)
 	return fd;
 }
 
+/* -1 and errno: it has none. */
 static int open_draft(struct pin_shared_page *page, const char *path)
 {
 	static const char ending[] = ".XXXXXX";
 	size_t bytes = strlen(path) + sizeof(ending);
 	int former = open_former(path, page->mark);
-	int fd;
 
 	PIN_DCHECK(page->draft == NULL);
 	if (former == -EEXIST) {
@@ -123,15 +170,18 @@ static int open_draft(struct pin_shared_page *page, const char *path)
 		return -1;
 	}
 	snprintf(page->draft, bytes, "%s%s", path, ending);
-	fd = mkostemp(page->draft, O_CLOEXEC);
-	if (fd < 0) {
+	pin_fork_block();
+	page->fd = mkostemp(page->draft, O_CLOEXEC);
+	add_page(page);
+	pin_fork_unblock();
+	if (page->fd < 0) {
 		free(page->draft);
 		page->draft = NULL;
 		return -1;
 	}
 	/* Where files cannot be locked it goes on without. */
-	(void)flock(fd, LOCK_EX | LOCK_NB);
-	return fd;
+	(void)flock(page->fd, LOCK_EX | LOCK_NB);
+	return 0;
 }
 
 /* No other process finds it any more; the memory stays. */
@@ -142,10 +192,7 @@ static void hide(struct pin_shared_page *page)
 		free(page->draft);
 		page->draft = NULL;
 	}
-	if (page->fd >= 0) {
-		close(page->fd);
-		page->fd = -1;
-	}
+	close_page(page);
 }
 
 static int fail(struct pin_shared_page *page, const char *call, int error, const char **out_call)
@@ -156,10 +203,24 @@ static int fail(struct pin_shared_page *page, const char *call, int error, const
 	return -error;
 }
 
+/* A mapping keeps the file locked, as a descriptor does. 0, or an errno. */
+static int map(struct pin_shared_page *page, size_t bytes, const char **out_call)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, page->fd, 0);
+
+	*out_call = "mmap";
+	if (memory == MAP_FAILED) {
+		return errno;
+	}
+	page->memory = memory;
+	page->bytes = bytes;
+	*out_call = "madvise";
+	return madvise(memory, bytes, MADV_DONTFORK) == 0 ? 0 : errno;
+}
+
 /* All of its blocks, so that no later store finds the disk full. */
 static int take_memory(struct pin_shared_page *page, size_t bytes, const char **out_call)
 {
-	void *memory;
 	int error;
 
 	PIN_DCHECK(page->fd >= 0 && page->memory == NULL);
@@ -169,16 +230,10 @@ static int take_memory(struct pin_shared_page *page, size_t bytes, const char **
 	if (error != 0) {
 		return fail(page, "posix_fallocate", error, out_call);
 	}
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, page->fd, 0);
-	if (memory == MAP_FAILED) {
-		return fail(page, "mmap", errno, out_call);
-	}
-	page->memory = memory;
-	page->bytes = bytes;
-	if (madvise(memory, bytes, MADV_DONTFORK) != 0) {
-		return fail(page, "madvise", errno, out_call);
-	}
-	return 0;
+	pin_fork_block();
+	error = map(page, bytes, out_call);
+	pin_fork_unblock();
+	return error == 0 ? 0 : fail(page, *out_call, error, out_call);
 }
 
 int pin_shared_page_create_unnamed(
@@ -188,7 +243,11 @@ int pin_shared_page_create_unnamed(
 	if (!is_within_limit(bytes)) {
 		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
 	}
+	pin_forked_watch(close_in_child);
+	pin_fork_block();
 	page->fd = open_anonymous(label);
+	add_page(page);
+	pin_fork_unblock();
 	return page->fd < 0 ? fail(page, "memfd_create", errno, out_call)
 			    : take_memory(page, bytes, out_call);
 }
@@ -204,9 +263,9 @@ int pin_shared_page_create(struct pin_shared_page *page, size_t bytes, const cha
 	if (!is_within_limit(bytes)) {
 		return fail(page, "setrlimit(RLIMIT_FSIZE)", EFBIG, out_call);
 	}
-	page->fd = open_draft(page, path);
-	return page->fd < 0 ? fail(page, "open", errno, out_call)
-			    : take_memory(page, bytes, out_call);
+	pin_forked_watch(close_in_child);
+	return open_draft(page, path) < 0 ? fail(page, "open", errno, out_call)
+					  : take_memory(page, bytes, out_call);
 }
 
 /* The seal on later writers came with Linux 5.1. */

@@ -18,8 +18,9 @@
  * name, with .1 at its end; the kernel unlocks the file of a dead one. Where
  * files cannot be locked the last writer has the name.
  *
- * After a fork the child has the descriptor until it execs. It does not inherit
- * the mapping, so it cannot write to its parent's page.
+ * A child of fork(2) keeps neither the mapping nor the descriptor: it cannot
+ * write to its parent's page, and the lock ends with the parent. Only a child
+ * of a raw clone(2) has the descriptor until it execs.
  *
  * Called once per runtime, on any thread.
  *
@@ -46,8 +47,9 @@ struct pin_shared_page {
 	void *memory; /* NULL: there is none */
 	size_t bytes;
 	int fd;
-	char *draft;	 /* the name until it is shown, else NULL */
-	uint32_t number; /* of the name that it got: 0, or N of .N */
+	struct pin_shared_page *next; /* [lock:fork] of those with a descriptor */
+	char *draft;		      /* the name until it is shown, else NULL */
+	uint32_t number;	      /* of the name that it got: 0, or N of .N */
 	char mark[PIN_SHARED_PAGE_MARK];
 };
 
