@@ -31,7 +31,7 @@ enum {
 	LOCK_PAUSE_NS = 10 * 1000 * 1000,
 };
 
-static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { SIGNAL_COUNT = sizeof(watched_signals) / sizeof(watched_signals[0]) };
 
 static bool is_watching;
@@ -93,10 +93,10 @@ static bool extends_limit(void)
 }
 
 /*
- * Restores the default action, which ends the process. It has the lock
+ * Has the default action carried out, which ends the process. It has the lock
  * meanwhile, so that no other file is begun.
  */
-static void take_second_signal(int number)
+static void end_at_once(int number)
 {
 	bool has_lock = lock_soon();
 
@@ -215,7 +215,7 @@ static void take_ending_signal(int number)
 		echo_ms = milliseconds_now() + ECHO_MS;
 		take_first_signal();
 	} else if (echo_ms == 0) {
-		take_second_signal(number);
+		end_at_once(number);
 	}
 }
 
@@ -246,6 +246,8 @@ static void *take_signals(void *arg)
 			progress_report();
 		} else if (info.si_signo == SIGHUP && on_reload != NULL) {
 			on_reload();
+		} else if (info.si_signo == SIGQUIT) {
+			end_at_once(SIGQUIT);
 		} else {
 			take_ending_signal(info.si_signo);
 		}

@@ -4,11 +4,11 @@
  * work; reads that have not ended 4 s later (a device that hangs, a pipe
  * without a writer) are abandoned and the process ends with status 3. A second
  * one, half a second later or more, ends the process at once; those before are
- * part of the first, as timeout(1) sends two. SIGUSR1 prints a line of progress
- * where a command counts it (progress.h), and never ends a process. A file that
- * is written meanwhile may take longer (signals_begin_file()). A signal that
- * was ignored when the program started (nohup, a shell's background job) stays
- * ignored.
+ * part of the first, as timeout(1) sends two. SIGQUIT ends it at once, with a
+ * core dump. SIGUSR1 prints a line of progress where a command counts it
+ * (progress.h), and never ends a process. A file that is written meanwhile may
+ * take longer (signals_begin_file()). A signal that was ignored when the
+ * program started (nohup, a shell's background job) stays ignored.
  *
  * All calls but signals_interrupted() are for the main thread.
  */
@@ -53,9 +53,9 @@ void signals_begin_file(const char *name);
 void signals_end_file(void);
 
 /*
- * The same of a draft, which make() creates and may name: a second signal
- * removes it, and comes before it is there or after make() has returned.
- * Returns what make() does; negative: there is no draft.
+ * The same of a draft, which make() creates and may name: a signal that ends
+ * the process removes it, and comes before it is there or after make() has
+ * returned. Returns what make() does; negative: there is no draft.
  */
 int signals_begin_draft(const char *name, const char *draft, int (*make)(void *arg), void *arg);
 

@@ -2,8 +2,8 @@
 /*
  * Goal: a signal that comes while a command writes a file does not end it, nor
  * do those that come with it, as timeout(1) sends two; a later one does,
- * removes the part that is there, also while it is being made, and says so. A
- * file that is done stays. EX-37.
+ * removes the part that is there, also while it is being made, and says so;
+ * SIGQUIT does so at once. A file that is done stays. EX-37.
  * Method: children that write, and say by a pipe how far they are. Two signals
  * come at once where both wait when the thread that takes them begins.
  */
@@ -14,7 +14,7 @@
 
 #include <time.h>
 
-enum part { FIRST, SECOND, MAKING, DONE, PARTS };
+enum part { FIRST, SECOND, MAKING, DONE, QUIT, PARTS };
 
 /* Longer than those that come with the first signal are ignored. */
 enum { LATER_MS = 600 };
@@ -27,7 +27,7 @@ static struct writer {
 	pid_t child;
 } writers[PARTS];
 
-static const char *const drafts[PARTS] = {"first", "second", "making", "done"};
+static const char *const drafts[PARTS] = {"first", "second", "making", "done", "quit"};
 
 static uint64_t milliseconds_now(void)
 {
@@ -71,10 +71,12 @@ static int write_file(enum part part)
 	sigaddset(&both, SIGHUP);
 	sigaddset(&both, SIGTERM);
 	sigprocmask(SIG_BLOCK, &both, NULL);
-	kill(getpid(), SIGHUP);
-	kill(getpid(), SIGTERM);
+	if (part != QUIT) {
+		kill(getpid(), SIGHUP);
+		kill(getpid(), SIGTERM);
+	}
 	signals_hold();
-	while (!signals_interrupted()) {
+	while (part != QUIT && !signals_interrupted()) {
 		sched_yield();
 	}
 	expect_number("made", 0, signals_begin_draft("file", drafts[part], make_draft, &part));
@@ -97,6 +99,10 @@ static void start(enum part part)
 	writer->child = fork();
 	expect_ready("fork", writer->child >= 0);
 	if (writer->child == 0) {
+		struct rlimit none = {0, 0};
+
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGQUIT, SIG_DFL);
 		dup2(writer->error[1], STDERR_FILENO);
 		_exit(write_file(part));
 	}
@@ -112,7 +118,10 @@ static bool await(enum part part)
 	return read(writers[part].came[0], &byte, 1) == 1;
 }
 
-/* Sends signals until it ends by one; those at first are part of the first. */
+/*
+ * Sends signals until it ends by one; those at first are part of the first. One
+ * SIGQUIT suffices.
+ */
 static void check(enum part part, int code, const char *line)
 {
 	const struct writer *writer = &writers[part];
@@ -120,7 +129,10 @@ static void check(enum part part, int code, const char *line)
 	ssize_t length;
 	int status;
 
-	while (waitpid(writer->child, &status, part == FIRST ? 0 : WNOHANG) == 0) {
+	if (part == QUIT) {
+		kill(writer->child, SIGQUIT);
+	}
+	while (waitpid(writer->child, &status, part == FIRST || part == QUIT ? 0 : WNOHANG) == 0) {
 		kill(writer->child, SIGTERM);
 		nanosleep(&a_while, NULL);
 	}
@@ -140,15 +152,17 @@ int main(void)
 	for (enum part part = FIRST; part < PARTS; part++) {
 		start(part);
 	}
-	expect_true("it writes", await(SECOND) && await(MAKING) && await(DONE));
+	expect_true("it writes", await(SECOND) && await(MAKING) && await(DONE) && await(QUIT));
 	(void)rename(drafts[DONE], "file");
 	check(FIRST, 0, "");
 	check(MAKING, 128 + SIGTERM, line);
 	check(SECOND, 128 + SIGTERM, line);
+	check(QUIT, 128 + SIGQUIT, line);
 	/* It has its name already. */
 	check(DONE, 128 + SIGTERM, "");
 	expect_true("no draft is left",
-		access(drafts[MAKING], F_OK) != 0 && access(drafts[SECOND], F_OK) != 0);
+		access(drafts[MAKING], F_OK) != 0 && access(drafts[SECOND], F_OK) != 0 &&
+			access(drafts[QUIT], F_OK) != 0);
 	expect_true("what is done stays", access(drafts[FIRST], F_OK) == 0);
 	expect_true("and has its name", access("file", F_OK) == 0);
 	scratch_leave();
