@@ -207,7 +207,8 @@ bool scanning_spares_inputs(
 	const struct scanning_options *options, char *const *paths, int path_count)
 {
 	bool is_spared = scanning_spares(options, options->limits_file) &&
-		scanning_spares(options, options->checkpointing.file);
+		scanning_spares(options, options->checkpointing.file) &&
+		scanning_spares(options, options->tuning.metrics_file);
 
 	for (int i = 0; i < path_count && is_spared; i++) {
 		is_spared = scanning_spares(options, paths[i]);

@@ -137,6 +137,12 @@ make_tree() {
 	complains "--trace would replace link, which"
 	pinion sum --files-from=list --trace=list
 	complains "--trace would replace list, which"
+	# The page that the command itself writes, also before it is there.
+	for word in scan sum; do
+		PINION_METRICS_FILE="$PWD/metrics" pinion "$word" --trace=metrics tree/large
+		complains "--trace would replace $PWD/metrics, which this command needs"
+		[ ! -e metrics ]
+	done
 	[ "$before" = "$(cat rules list limits known tree/*/* tree/* 2>/dev/null | md5sum)" ]
 	# What an earlier run has left below a directory.
 	mkdir more
