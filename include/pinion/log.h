@@ -51,7 +51,10 @@ PINION_API const char *pinion_log_component_name(uint32_t component);
  * Shape: `message` is one line of UTF-8 without the newline.
  * Owns: `message` belongs to the library and is valid during the call only.
  * Context: the thread the message arose on, workers included; it must not
- * call back into the runtime that sent it.
+ * call back into the runtime that sent it. A message that a task caused is
+ * received within that task: the call's time is part of the task's in
+ * PINION_TIMING_RUN, and a call as long as `stall_ms` is a stall. Hand lines
+ * over to a thread of your own where writing them may block.
  * Since: 0.1
  */
 typedef void (*pinion_log_fn)(void *arg, enum pinion_log_level level, const char *message);
