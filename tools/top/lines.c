@@ -319,6 +319,15 @@ static int compare_ranks(const void *left, const void *right)
 	return (first->worker > second->worker) - (first->worker < second->worker);
 }
 
+/* Where the worker was last, of a process that is no more. */
+static const char *name_last_place(uint64_t place)
+{
+	static const char *const names[] = {
+		"was running", "was asleep", "was in ring", "was absent"};
+
+	return place < sizeof(names) / sizeof(names[0]) ? names[place] : "-";
+}
+
 /* True: it is in a task that is long already. */
 static bool name_place(const struct top_page *page, uint32_t worker, struct cell *out_cell)
 {
@@ -327,7 +336,8 @@ static bool name_place(const struct top_page *page, uint32_t worker, struct cell
 	static const char *const names[] = {"runs", "sleeps", "in its ring", "absent"};
 
 	if (page->state != TOP_ALIVE || place >= sizeof(names) / sizeof(names[0])) {
-		*out_cell = (struct cell){"-"};
+		snprintf(out_cell->text, sizeof(out_cell->text), "%s",
+			page->state == TOP_ENDED ? "ended" : name_last_place(place));
 		return false;
 	}
 	if (place == PINION_WORKER_RUNNING && top_process_is_stopped(&page->process)) {

@@ -260,7 +260,8 @@ static void note_alarms(struct top_page *page)
 
 		page->alarms_now[i] = page->state != TOP_ALIVE || gauge == TOP_MISSING ? 0 : gauge;
 		page->alarms[i] = alarm_value(page, alarm_names[i]);
-		page->alarms_grown[i] = before == TOP_MISSING ? 0 : grown(page->alarms[i], before);
+		/* By nothing since TOP_MISSING, which is the largest number. */
+		page->alarms_grown[i] = grown(page->alarms[i], before);
 	}
 }
 

@@ -2,9 +2,11 @@
 /*
  * Goal: `pinion top` shows the values of a page: rates of reads and writes
  * together, the right quantiles, a device's number, rings; what starves as long
- * as it does; the CPU time since the snapshot before, and waits for a CPU; of a
- * runtime that has ended the rates of its whole life. A stopped process is in
- * no long task. Of the ended it keeps the latest 32. WP-33.
+ * as it does, and what was counted since the report before; the CPU time since
+ * the snapshot before, and waits for a CPU; of a runtime that has ended the
+ * rates of its whole life; of a dead process where its workers were last. A
+ * stopped process is in no long task. Of the ended it keeps the latest 32, for
+ * ten minutes. WP-33.
  * Method: a page without a runtime, whose values the test writes.
  */
 #include "runtime/observe/metrics_page.h"
@@ -17,8 +19,13 @@
 #include <pinion/timer.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { ENDED = 40, KEPT = 32, SECOND_NS = 1000000000 };
+
+#define LONG_AGO_NS (UINT64_C(601) * SECOND_NS)
+#define LATELY_NS (UINT64_C(580) * SECOND_NS)
 
 static const struct pin_log log_lines = {.fn = note};
 
@@ -42,6 +49,7 @@ static void fill(
 						  .read_bytes = 4000,
 						  .write_bytes = 2000,
 						  .requests_completed = 80,
+						  .busy_ns = 3 * (uint64_t)SECOND_NS,
 						  .ring_enters = 20,
 						  .parks_ring = 6,
 						  .short_transfers = 3,
@@ -166,6 +174,40 @@ static void check_lines(const struct top_page *page)
 	output_text_free(&text);
 }
 
+/* A row of a worker that was in `place` when the page was written last. */
+static void expect_place(struct top_page *page, uint64_t place, const char *expected)
+{
+	const struct top_view view = {.column = TOP_BY_WORKER};
+	struct output_text text = {0};
+
+	page->values[TOP_PLACE] = place;
+	top_show_lines(&text, page, &view);
+	output_text_append(&text, "", 1);
+	if (strstr(text.bytes, expected) == NULL) {
+		printf("place %u: expected \"%s\" in:\n%s", (unsigned)place, expected, text.bytes);
+		expect_failure_count++;
+	}
+	output_text_free(&text);
+}
+
+/* Also: a worker is not busy for more than all of the time. */
+static void check_places(struct top_page *page)
+{
+	expect_place(page, PINION_WORKER_PARKED_FUTEX,
+		"\n     0  ended            42     40   3.00k    100 ");
+	page->values[TOP_BUSY_NS] = SECOND_NS;
+	expect_place(page, PINION_WORKER_PARKED_FUTEX,
+		"\n     0  ended            42     40   3.00k     50 ");
+	page->state = TOP_DEAD;
+	expect_place(page, PINION_WORKER_RUNNING, "\n     0  was running ");
+	expect_place(page, PINION_WORKER_PARKED_FUTEX, "\n     0  was asleep ");
+	expect_place(page, PINION_WORKER_PARKED_RING, "\n     0  was in ring ");
+	expect_place(page, PINION_WORKER_ABSENT, "\n     0  was absent ");
+	expect_place(page, PINION_WORKER_ABSENT + 1, "\n     0  - ");
+	expect_place(page, TOP_MISSING, "\n     0  - ");
+	page->state = TOP_ENDED;
+}
+
 static void check_devices(struct top_watch *watch)
 {
 	struct output_text text = {0};
@@ -190,6 +232,75 @@ static void check_cpu(struct top_page *page)
 		(long long)page->cpu_before_ns);
 }
 
+static void expect_alarm(const struct top_page *page, enum top_alarm alarm, uint64_t all,
+	uint64_t grown, uint64_t now)
+{
+	const char *name = top_page_alarm_name(alarm);
+
+	expect_number(name, (long long)all, (long long)page->alarms[alarm]);
+	expect_number(name, (long long)grown, (long long)page->alarms_grown[alarm]);
+	expect_number(name, (long long)now, (long long)page->alarms_now[alarm]);
+}
+
+/* Counts since the snapshot before; of the first nothing has grown. */
+static void check_alarms(struct pin_metrics_page *metrics, struct top_page *page)
+{
+	const struct pin_shown_runtime more = {.stalls = 3,
+		.starved_lanes = 6,
+		.device_stalls = 5,
+		.tasks_stalled = 1,
+		.lanes_starving = 2,
+		.devices_stalled = 4};
+
+	expect_alarm(page, TOP_ALARM_STALLS, 0, 0, 0);
+	expect_alarm(page, TOP_ALARM_STARVED_LANES, 2, 0, 1);
+	expect_alarm(page, TOP_ALARM_DEVICE_STALLS, 0, 0, 0);
+	pin_metrics_page_write_runtime(metrics, &more, NULL, NULL, page->read_ns);
+	expect_ready("read", top_page_read(page));
+	expect_alarm(page, TOP_ALARM_STALLS, 3, 3, 1);
+	expect_alarm(page, TOP_ALARM_STARVED_LANES, 6, 4, 2);
+	expect_alarm(page, TOP_ALARM_DEVICE_STALLS, 5, 5, 4);
+	expect_ready("read", top_page_read(page));
+	expect_alarm(page, TOP_ALARM_STALLS, 3, 0, 1);
+}
+
+/* The share of a CPU that its threads have waited, from `before_ns` on. */
+static void expect_waits(const struct top_page *page, uint64_t before_ns, uint64_t from_ns)
+{
+	double passed = (double)(page->cpu_read_ns - from_ns);
+
+	expect_true("a time", page->cpu_read_ns > from_ns);
+	expect_true(
+		"share of waits", page->wait_share == (double)(page->wait_ns - before_ns) / passed);
+}
+
+static void check_waits(struct top_page *page)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	const uint64_t tick_ns = SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t wait_ns = 0;
+
+	/* The first snapshot's is that of the whole life. */
+	expect_number("first", 1, (long long)page->reads);
+	if (page->wait_ns == TOP_MISSING) {
+		return;
+	}
+	expect_waits(page, 0, page->process.start * tick_ns);
+	while (wait_ns < 1000 && top_process_read_wait(getpid(), &wait_ns)) {
+		nanosleep(&pause, NULL);
+	}
+	for (uint64_t before_ns = 0; before_ns < 1000; before_ns += 400) {
+		uint64_t from_ns = page->cpu_read_ns;
+
+		page->wait_ns = before_ns;
+		expect_ready("read", top_page_read(page));
+		expect_waits(page, before_ns, from_ns);
+	}
+	page->wait_ns = TOP_MISSING;
+	expect_ready("read", top_page_read(page));
+	expect_true("not known before", page->wait_share == -1 && page->wait_ns != TOP_MISSING);
+}
+
 static void check_page(void)
 {
 	struct pin_observed observed = {.slot = NULL};
@@ -202,13 +313,44 @@ static void check_page(void)
 	expect_true("read", top_page_read(pages));
 	expect_number("alive", TOP_ALIVE, pages[0].state);
 	check_devices(&watch);
+	check_waits(pages);
 	check_cpu(pages);
 	check_alive(pages);
 	pin_metrics_page_destroy(page, &pin_host_linux);
 	expect_true("read", top_page_read(pages));
 	expect_true("and read again", top_page_read(pages));
 	check_lines(pages);
+	check_places(pages);
 	top_page_fini(pages);
+}
+
+static void check_counts(void)
+{
+	struct pin_observed observed = {.slot = NULL};
+	struct pin_metrics_page *metrics = make(&observed);
+	struct top_page page;
+
+	expect_ready("page", top_page_init(&page, open_own(0), NULL, getpid()));
+	fill(metrics, &observed, page.info.created_ns);
+	expect_ready("read", top_page_read(&page));
+	check_alarms(metrics, &page);
+	pin_metrics_page_destroy(metrics, &pin_host_linux);
+	expect_ready("read", top_page_read(&page));
+	/* Nothing starves any more. */
+	expect_alarm(&page, TOP_ALARM_STARVED_LANES, 6, 0, 0);
+	top_page_fini(&page);
+}
+
+/* One that ended ten minutes ago goes, a later one stays. */
+static void check_oldest(struct top_watch *watch, uint64_t now_ns)
+{
+	const uint64_t later_ns = now_ns - LATELY_NS;
+
+	watch->pages[3].gone_ns = now_ns - LONG_AGO_NS;
+	watch->pages[4].gone_ns = later_ns;
+	top_watch_drop_old(watch);
+	expect_number("ten minutes", KEPT - 1, (long long)watch->count);
+	expect_true("and no less", watch->pages[3].gone_ns == later_ns);
 }
 
 /* Those that ended first go first, wherever they are in the list. */
@@ -232,6 +374,9 @@ static void check_ended(void)
 	for (size_t i = 0; i < watch.count; i++) {
 		expect_true("the latest", now_ns - watch.pages[i].gone_ns < KEPT);
 	}
+	if (now_ns > LONG_AGO_NS) {
+		check_oldest(&watch, now_ns);
+	}
 	top_watch_fini(&watch);
 	pin_metrics_page_destroy(page, &pin_host_linux);
 }
@@ -239,6 +384,7 @@ static void check_ended(void)
 int main(void)
 {
 	check_page();
+	check_counts();
 	check_ended();
 	return expect_status();
 }
