@@ -2,8 +2,9 @@
 /*
  * Goal: a trace that is cut, of another version, no trace at all, or hostile,
  * is refused with one line, or read and written within its bounds: never a
- * touch beyond it, an endless read or a signal. A read copies no more events
- * than it may take, whatever the heads say.
+ * touch beyond it, an endless read or a signal. The largest and the smallest
+ * page is none of these. A read copies no more events than it may take,
+ * whatever the heads say.
  * Method: mutations of a true page in a file: bits, bytes, words of dangerous
  * values, cuts; in the header, the heads of rings, and events.
  * TRACE_MUTATIONS=n for more than 3000; PINION_SEED repeats.
@@ -121,6 +122,45 @@ static void mutate(void)
 	write_mutant(bytes);
 }
 
+/* Two rings of a few slots, and of `change`d numbers, in a file for them. */
+static void expect_opened(const char *what, int rc, struct pin_trace_header change)
+{
+	struct pin_trace_header *header = (struct pin_trace_header *)(void *)mutant;
+	struct pinion_trace *trace = NULL;
+	uint64_t words;
+
+	memcpy(mutant, page, page_bytes);
+	header->slots = change.slots == 0 ? header->slots : change.slots;
+	header->ring_count = change.ring_count == 0 ? 2 : change.ring_count;
+	header->ring_words = pin_trace_ring_words(header->slots) - change.ring_words;
+	words = header->rings_at + header->ring_count * header->ring_words;
+	header->word_count = words;
+	header->rings_at = change.rings_at == 0 ? header->rings_at : words + change.rings_at;
+	write_mutant(sizeof(*header));
+	expect_ready("size", truncate("mutant", (off_t)(words * sizeof(uint64_t))) == 0);
+	expect_number(what, rc, pin_trace_open_file("mutant", 0, &noted, &trace));
+	if (rc == 0) {
+		pinion_trace_close(trace);
+	}
+}
+
+/* The smallest and the largest that there may be, and what is beyond. */
+static void check_limits(void)
+{
+	enum { RINGS = PIN_IDLE_WORKERS_MAX + 1 };
+
+	expect_opened("as it is", 0, (struct pin_trace_header){.slots = EVENTS});
+	expect_opened("16 slots", 0, (struct pin_trace_header){.slots = 16});
+	expect_opened("8 slots", -EPROTO, (struct pin_trace_header){.slots = 8});
+	expect_opened("most slots", 0, (struct pin_trace_header){.slots = 1 << 20});
+	expect_opened("more slots", -EPROTO, (struct pin_trace_header){.slots = 1 << 21});
+	expect_opened("one ring", -EPROTO, (struct pin_trace_header){.ring_count = 1});
+	expect_opened("most rings", 0, (struct pin_trace_header){.ring_count = RINGS});
+	expect_opened("more rings", -EPROTO, (struct pin_trace_header){.ring_count = RINGS + 1});
+	expect_opened("rings too short", -EPROTO, (struct pin_trace_header){.ring_words = 1});
+	expect_opened("rings beyond the end", -EPROTO, (struct pin_trace_header){.rings_at = 1});
+}
+
 static void check_known(void)
 {
 	struct pin_trace_header *header = (struct pin_trace_header *)(void *)mutant;
@@ -157,6 +197,7 @@ static void check_copies(void)
 	enum { TAKEN = EVENTS + EVENTS / 2 };
 	struct pinion_trace *trace = NULL;
 	uint64_t copied = 0;
+	uint64_t lost;
 
 	memcpy(mutant, page, page_bytes);
 	expect_ready("rings", header->ring_count == 2);
@@ -175,6 +216,15 @@ static void check_copies(void)
 	}
 	expect_true("a ring and a half", copied > EVENTS && copied <= TAKEN);
 	expect_number("all of them taken", (long long)copied, (long long)trace->taken_count);
+	/* Nothing may be taken, and then nothing more is there: no damage. */
+	trace->taken_max = trace->taken_count;
+	expect_number("the rest", 0, pinion_trace_read(trace));
+	lost = trace->lost_beyond;
+	expect_number("again", 0, pinion_trace_read(trace));
+	expect_number("none lost", (long long)lost, (long long)trace->lost_beyond);
+	/* It is cut while nothing may be taken. */
+	write_mutant(0);
+	expect_number("cut meanwhile", -EPROTO, pinion_trace_read(trace));
 	pinion_trace_close(trace);
 }
 
@@ -189,6 +239,7 @@ int main(void)
 	happenings_run(EVENTS, take_page);
 	sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	check_known();
+	check_limits();
 	check_copies();
 	for (unsigned long i = 0; i < count && expect_failure_count == 0; i++) {
 		mutate();

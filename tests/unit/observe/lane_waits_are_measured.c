@@ -22,6 +22,7 @@ static struct pin_lane_queue queue;
 static struct pin_lane_wait wait_of;
 static struct pin_timings timings;
 static struct pin_link items[BURST];
+static uint32_t next_item;
 static const uint32_t number = PINION_LANE_HIGH;
 
 static uint64_t now_ns(void)
@@ -34,7 +35,7 @@ static void push(uint32_t count)
 	struct pin_list list = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
-		pin_list_push(&list, &items[i]);
+		pin_list_push(&list, &items[next_item++ % BURST]);
 	}
 	pin_lane_wait_note_push(&wait_of, &queue, count);
 	pin_lane_queue_push(&queue, &list, count);
@@ -83,6 +84,20 @@ static void check_marks(void)
 	}
 	/* From 5 us to 80 us in eight steps of ten tasks each. */
 	expect_waits("a burst", BURST, 10 * (8 * 5 * US + 75 * US * 36 / 8));
+	expect_number("no mark is left", 0, (long long)pin_load_relaxed_u64(&wait_of.end));
+	/* The second push finds a mark: the pop that takes it sets the next. */
+	push(1);
+	push(3);
+	pop(5 * US);
+	expect_waits("the first", 1, 5 * US);
+	expect_number(
+		"to the end", 1 + 1 + BURST + 4, (long long)pin_load_relaxed_u64(&wait_of.end));
+	pop(2 * US);
+	pop(US);
+	expect_waits("not yet", 0, 0);
+	pop(2 * US);
+	expect_waits("the others", 3, 3 * 5 * US);
+	expect_number("no mark is left", 0, (long long)pin_load_relaxed_u64(&wait_of.end));
 	/* A claim that is given back goes past the mark. */
 	push(1);
 	pin_fetch_add_relaxed_u64(&queue.pushed, 1);

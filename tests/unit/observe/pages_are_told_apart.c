@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORKERS = 3, SHOWN = 64, CROWD = 70 };
+enum { WORKERS = 3, SHOWN = 64, CROWD = 70, MANY = 4096 };
 
 static char said[512];
 
@@ -160,6 +160,26 @@ static void check_crowd(void)
 	}
 }
 
+/* As many workers as fit have a slot in it. */
+static void check_many(void)
+{
+	struct pin_page_setup setup = {
+		.host = &pin_host_linux, .log = &log_lines, .worker_count = MANY};
+	const struct pin_page_header *header;
+	struct pin_metrics_page *page = NULL;
+	uint64_t used;
+
+	expect_ready("page", pin_metrics_page_create(&setup, &page) == 0);
+	header = (const struct pin_page_header *)(const void *)page->words;
+	used = (header->slots_at + header->slot_count * header->slot_words) * sizeof(uint64_t);
+	expect_number("workers", MANY, header->worker_count);
+	expect_true("it fits", used <= PIN_PAGE_BYTES_MAX);
+	expect_true(
+		"no other fits", used + header->slot_words * sizeof(uint64_t) > PIN_PAGE_BYTES_MAX);
+	expect_number("all of it", PIN_PAGE_BYTES_MAX, (long long)(page->word_count * 8));
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
 int main(void)
 {
 	scratch_enter("pages_are_told_apart");
@@ -168,6 +188,7 @@ int main(void)
 	check_starts();
 	check_files();
 	check_crowd();
+	check_many();
 	scratch_leave();
 	return expect_status();
 }

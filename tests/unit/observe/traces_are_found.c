@@ -6,7 +6,7 @@
  * ended. A reader's work is bounded: events beyond its limit count as lost. A
  * head that goes back is refused. EX-37, WP-33.
  * Method: a runtime with a trace, and copies of its page in memory files of the
- * same name, with other headers.
+ * same name, with other headers; an open() of the test's own.
  */
 #include "runtime/api/internal.h"
 #include "runtime/observe/trace_reader.h"
@@ -15,14 +15,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LIMIT_SECONDS = 60, EVENTS = 64, FIRST_TASKS = 12, MORE_TASKS = 5, TAKEN = 5 };
 
 static struct pinion_runtime *runtime;
+static bool has_no_stat; /* of this process: it ends just now */
 static char said[512];
 static uint32_t line_count;
+
+int open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode = 0;
+	char own_stat[32];
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(arguments, flags);
+		mode = va_arg(arguments, mode_t);
+		va_end(arguments);
+	}
+	snprintf(own_stat, sizeof(own_stat), "/proc/%d/stat", (int)getpid());
+	if (has_no_stat && strcmp(path, own_stat) == 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 
 static void note(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -132,6 +154,22 @@ static void copy_page(struct pin_trace_header *copy)
 	}
 }
 
+/* Whose it is cannot be known: it may be its own. */
+static void check_beside_unknown(struct pin_trace_header *copy, size_t bytes)
+{
+	int low = make_page(copy, bytes); /* of another process */
+
+	expect_number("another process's", -ENOENT, find_own(1));
+	has_no_stat = true;
+	expect_number("by an unknown process", 0, find_own(1));
+	has_no_stat = false;
+	close(low);
+	copy->owner.process_start = 0;
+	low = make_page(copy, bytes);
+	expect_number("of an unknown writer", 0, find_own(1));
+	close(low);
+}
+
 static void check_others(void)
 {
 	size_t bytes = own()->word_count * sizeof(uint64_t);
@@ -149,6 +187,7 @@ static void check_others(void)
 	copy_page(copy);
 	copy->owner.process_start++;
 	check_beside("another process's", make_page(copy, bytes), -ENOENT, "");
+	check_beside_unknown(copy, bytes);
 	check_beside("the same", dup(own()->page.fd), -ENOENT, "");
 	free(copy);
 }

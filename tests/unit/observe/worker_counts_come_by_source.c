@@ -507,9 +507,23 @@ static void check_info(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* Requests of both ways are in flight until they are completed. */
+static void check_in_flight(void)
+{
+	static struct pin_meter meter;
+
+	pin_meter_add(&meter.requests_submitted, 5);
+	pin_meter_add(&meter.requests_posted, 3);
+	pin_meter_add(&meter.requests_completed, 6);
+	expect_number("in flight", 2, (long long)pin_counts_in_flight(&meter));
+	pin_meter_add(&meter.requests_completed, 3);
+	expect_number("seen before their begin", 0, (long long)pin_counts_in_flight(&meter));
+}
+
 int main(void)
 {
 	check_arithmetic();
+	check_in_flight();
 	check_fields();
 	check_each_way(PINION_IO_FALLBACK);
 	check_each_way(PINION_IO_AUTO);

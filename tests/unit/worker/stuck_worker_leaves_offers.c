@@ -3,6 +3,7 @@
  * Goal: requests that are submitted from outside end although the worker they
  * were dealt to is stuck in a task: singly, in a batch, and when the watchdog
  * has been asleep; a cancel of many that follows them still ends each of them.
+ * A submit wakes the watchdog whether it is asleep or looks for stalls alone.
  * AS-31, EX-31, G2.
  * Method: a task blocks one worker until all requests have ended; half of them
  * are queued on it, as a submit does that finds no free worker. Without another
@@ -14,6 +15,7 @@
 #include "runtime/task/entry.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
+#include "runtime/worker/watchdog.h"
 
 enum {
 	WORKERS = 2,
@@ -109,6 +111,41 @@ static void check_cancel(uint32_t io_level)
 	runtimes_finish(runtime, REQUESTS + 1);
 }
 
+/* ---- the watchdog ---- */
+
+static uint32_t watchdog_wakes;
+
+static void note_wake(struct pin_atomic_u32 *word, uint32_t count)
+{
+	(void)word;
+	watchdog_wakes += count;
+}
+
+/* Told of a request for another worker, while it is in `state`. */
+static void expect_told(uint32_t state, uint32_t wakes)
+{
+	static struct pin_shared shared;
+	struct pin_host host = pin_host_linux;
+
+	host.futex_wake = note_wake;
+	shared.host = &host;
+	shared.has_watchdog = true;
+	watchdog_wakes = 0;
+	pin_store_relaxed_u32(&shared.watchdog, state);
+	pin_watchdog_tell_of_other(&shared);
+	expect_number("wakes", wakes, watchdog_wakes);
+	expect_number("state", wakes > 0 ? PIN_WATCHDOG_AWAKE : state,
+		pin_load_relaxed_u32(&shared.watchdog));
+}
+
+static void check_watchdog(void)
+{
+	expect_told(PIN_WATCHDOG_ASLEEP, 1);
+	expect_told(PIN_WATCHDOG_DOZING, 1);
+	expect_told(PIN_WATCHDOG_AWAKE, 0);
+	expect_told(PIN_WATCHDOG_ENDED, 0);
+}
+
 int main(void)
 {
 	static const uint32_t levels[] = {PINION_IO_AUTO, PINION_IO_FALLBACK};
@@ -120,5 +157,6 @@ int main(void)
 		check_ends(levels[i]);
 		check_cancel(levels[i]);
 	}
+	check_watchdog();
 	return expect_status();
 }
