@@ -214,7 +214,7 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 		(options->salvages ? PINION_CHECKPOINT_SALVAGE : 0u);
 	config.facts = facts;
 	config.fact_count = CHECKPOINT_FACTS;
-	config.log = report_log;
+	config.log = report_checkpoint_log;
 	/* Clocks are coarse: always is 0, and no nanosecond. */
 	own->interval_ns = options->interval_ns == 1 ? 0
 		: options->interval_ns > 0	     ? options->interval_ns

@@ -448,17 +448,30 @@ static void report_record(void *arg, const struct pinion_log_record *record)
 		pinion_log_component_name(record->component), &message);
 }
 
-void report_log(void *arg, enum pinion_log_level level, const char *message)
+static void report_of(
+	enum pinion_log_component component, enum pinion_log_level level, const char *message)
 {
 	const struct pinion_log_record record = {
 		.level = (uint32_t)level,
-		.component = PINION_LOG_OBSERVE,
+		.component = (uint32_t)component,
 		.message = message,
 	};
 
-	if (log_form_shows(&form, level, PINION_LOG_OBSERVE)) {
-		report_record(arg, &record);
+	if (log_form_shows(&form, level, component)) {
+		report_record(NULL, &record);
 	}
+}
+
+void report_log(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	report_of(PINION_LOG_OBSERVE, level, message);
+}
+
+void report_checkpoint_log(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	report_of(PINION_LOG_API, level, message);
 }
 
 void report_log_of(struct pinion_config *config)

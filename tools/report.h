@@ -97,6 +97,9 @@ void report_log_of(struct pinion_config *config);
 /* A pinion_log_fn for readers of others' metrics and traces, as above. */
 void report_log(void *arg, enum pinion_log_level level, const char *message);
 
+/* The same for checkpoints, of component api, as the library has it. */
+void report_checkpoint_log(void *arg, enum pinion_log_level level, const char *message);
+
 /*
  * The closing line of counts. It is printed whenever this is called: the
  * caller does so only when asked (--stats) or when not all is done.

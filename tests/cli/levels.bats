@@ -95,6 +95,13 @@ answers() {
 	jq -se 'map(select(.component == "command")) | .[1].level == "info" and .[0].level == "error" and
 		.[0].message == "no\\n\\xFF\"file: no such file or directory"' err
 	jq -se 'map(.time | sub("\\.[0-9]{6}Z$"; "Z") | fromdateiso8601) | all(. > 1.7e9)' err
+	# A log that is none, of a command without a runtime.
+	PINION_LOG=json pinion merge file
+	expect 2
+	jq -se 'map(select(.message | startswith("checkpoint file: "))) |
+		length == 1 and .[0].component == "api" and .[0].level == "error"' err
+	PINION_LOG=json,api=off pinion merge file
+	! grep -q 'checkpoint file' err
 	# By component, and not at all.
 	PINION_IO_LEVL=fallback PINION_LOG=api=error pinion sum file
 	[ ! -s err ]

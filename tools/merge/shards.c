@@ -121,7 +121,7 @@ static int open_log(const char *path, struct pinion_checkpoint **out_log)
 
 	pinion_checkpoint_config_init(&config);
 	config.flags = PINION_CHECKPOINT_READ;
-	config.log = report_log;
+	config.log = report_checkpoint_log;
 	return pinion_checkpoint_open(path, &config, out_log);
 }
 
