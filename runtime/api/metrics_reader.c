@@ -14,6 +14,7 @@
 #include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/base/versioned.h"
 #include "runtime/observe/metrics_page.h"
 #include "runtime/observe/seqlock.h"
@@ -245,9 +246,7 @@ static int take_fields(struct pinion_metrics *metrics)
 static void clean_text(char *text, size_t size)
 {
 	text[size - 1] = '\0';
-	for (size_t i = 0; text[i] != '\0'; i++) {
-		text[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
-	}
+	pin_utf8_clean(text);
 }
 
 static int take_header(struct pinion_metrics *metrics)

@@ -8,6 +8,7 @@
  */
 #include "runtime/host/shared_page.h"
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 #include "runtime/host/process.h"
 
 #include <errno.h>
@@ -468,7 +469,7 @@ void pin_page_owner_write(struct pin_page_owner *owner, uint64_t now_ns)
 	owner->created_ns = now_ns;
 	owner->created_unix_ns = pin_unix_now_ns();
 	read_boot_id(owner->boot_id);
-	snprintf(owner->program, sizeof(owner->program), "%.15s", program_invocation_short_name);
+	pin_utf8_copy(owner->program, sizeof(owner->program), program_invocation_short_name);
 	snprintf(owner->library, sizeof(owner->library), "%s", PINION_VERSION_STRING);
 	/* Relaxed: the mark's release comes after it. */
 	pin_store_relaxed_u64(&owner->state, PIN_PAGE_LIVES);

@@ -11,6 +11,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 #include "runtime/host/symbols.h"
 #include "runtime/io/operation.h"
 #include "runtime/observe/trace_marks.h"
@@ -112,35 +113,13 @@ static void put_number(struct json *json, uint64_t number)
 	put_bytes(json, digits + at, sizeof(digits) - at);
 }
 
-/*
- * The bytes of the UTF-8 character of more than one byte that text begins with,
- * 0: it begins with none. Overlong forms, surrogates and codes past U+10FFFF
- * are none: with the second byte in its range the rest cannot go wrong.
- */
-static size_t utf8_bytes(const unsigned char *text)
-{
-	size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-	unsigned char low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : 0x80;
-	unsigned char high = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : 0xbf;
-
-	if (text[0] < 0xc2 || text[0] > 0xf4 || text[1] < low || text[1] > high) {
-		return 0;
-	}
-	for (size_t i = 2; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80) {
-			return 0;
-		}
-	}
-	return length;
-}
-
 /* Names may come from another process; paths are bytes, mostly UTF-8. */
 static void put_text(struct json *json, const char *text)
 {
 	PUT(json, "\"");
 	while (*text != '\0') {
 		unsigned char byte = (unsigned char)*text;
-		size_t length = byte < 0x7f ? 1 : utf8_bytes((const unsigned char *)text);
+		size_t length = byte < 0x7f ? 1 : pin_utf8_bytes(text);
 
 		if (byte == '"' || byte == '\\') {
 			put(json, "\\%c", byte);

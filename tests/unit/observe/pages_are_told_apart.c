@@ -5,6 +5,8 @@
  * process its own pages count: of another start of that number none does, and
  * of files those alone that are open as a runtime opens them. `pinion top` says
  * how many runtimes of a process it does not show. WP-33.
+ * A page has room for as many workers as fit, and the program's name in UTF-8,
+ * cut at the end of a character, without bytes that a terminal would obey.
  * Method: pages without a runtime, and copies of these in other files.
  */
 #include "runtime/observe/metrics_page.h"
@@ -160,6 +162,42 @@ static void check_crowd(void)
 	}
 }
 
+/* The program's name as a reader has it. */
+static void expect_program(char *name, const char *expected)
+{
+	char *before = program_invocation_short_name;
+	struct pinion_metrics *metrics = NULL;
+	struct pinion_metrics_info info;
+	struct pin_metrics_page *page;
+
+	program_invocation_short_name = name;
+	page = make(&pin_host_linux, NULL);
+	program_invocation_short_name = before;
+	expect_ready("open", pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics) == 0);
+	pinion_metrics_get_info(metrics, &info, sizeof(info));
+	expect_text("program", expected, info.program);
+	pinion_metrics_close(metrics);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
+static void check_programs(void)
+{
+	char long_name[] = "0123456789abcdefg";
+	char borders[][24] = {"0123456789abc\u00e9", "0123456789abcd\u00e9", "0123456789ab\u20ac",
+		"0123456789abc\u20ac", "0123456789a\U0001f600", "0123456789ab\U0001f600"};
+	const char *cut[] = {"0123456789abc\u00e9", "0123456789abcd", "0123456789ab\u20ac",
+		"0123456789abc", "0123456789a\U0001f600", "0123456789ab"};
+	char controls[] = "a\033\177\xc2\x85\u00a0";
+	char invalid[] = "\xff\xc3(\xed\xa0\x80\xe2\x82";
+
+	expect_program(long_name, "0123456789abcde");
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(cut); i++) {
+		expect_program(borders[i], cut[i]);
+	}
+	expect_program(controls, "a\?\?\?\?\u00a0");
+	expect_program(invalid, "\?\?(\?\?\?\?\?");
+}
+
 /* As many workers as fit have a slot in it. */
 static void check_many(void)
 {
@@ -189,6 +227,7 @@ int main(void)
 	check_files();
 	check_crowd();
 	check_many();
+	check_programs();
 	scratch_leave();
 	return expect_status();
 }
