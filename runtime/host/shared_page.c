@@ -83,6 +83,11 @@ static void close_page(struct pin_shared_page *page)
 	}
 	if (*link != NULL) {
 		*link = page->next;
+		/*
+		 * A close alone leaves the lock while others refer to the file:
+		 * a readlink(2) of /proc/PID/fd, say.
+		 */
+		(void)flock(page->fd, LOCK_UN);
 		close(page->fd);
 	}
 	page->fd = -1;

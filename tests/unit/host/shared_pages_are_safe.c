@@ -164,6 +164,21 @@ static void check_lock_of_parent(void)
 	expect_number("no longer", 0, number_of_next());
 }
 
+/* The end of a page frees its name, whoever still refers to the file. */
+static void check_end(void)
+{
+	struct pin_shared_page page;
+	int other;
+
+	make(&page, "page");
+	expect_number("shown", 0, show(&page, "page"));
+	other = dup(page.fd);
+	expect_ready("dup", other >= 0);
+	pin_shared_page_destroy(&page);
+	expect_number("free", 0, number_of_next());
+	close(other);
+}
+
 /* Its child writes to `out`, and lives until `in` ends. */
 static _Noreturn void die_before_child(int in, int out, bool is_destroyed)
 {
@@ -226,6 +241,7 @@ int main(void)
 	check_seals();
 	check_names();
 	check_lock_of_parent();
+	check_end();
 	check_child_keeps_no_lock(true);
 	check_child_keeps_no_lock(false);
 	scratch_leave();
