@@ -26,6 +26,8 @@ enum {
 
 /* More than any option takes. */
 static const uint64_t SECONDS_MOST = 10000000000;
+/* 100 years. */
+static const uint64_t PERIOD_NS_MAX = 3155760000000000000;
 
 /* Length of an option's name in an argument, which may go on with "=VALUE". */
 static size_t name_length(const char *argument)
@@ -343,30 +345,36 @@ bool options_count(
 	return true;
 }
 
-bool options_duration(
-	const char *name, const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *out_ns)
+/* Whole or as 0.05: where the text goes on, NULL: it is no number. */
+static const char *parse_seconds(const char *text, uint64_t *out_ns)
 {
 	uint64_t whole;
-	uint64_t number_ns;
+	uint64_t digit_ns = 100000000u;
 	const char *end = parse_digits(text, &whole);
 
 	if (end == NULL) {
-		report_line("%s%s: '%s' is not a number of seconds", dashes(name), name, text);
-		return false;
+		return NULL;
 	}
 	/* More is out of every range, and would not fit. */
 	whole = whole < SECONDS_MOST ? whole : SECONDS_MOST;
-	number_ns = whole * 1000000000u;
+	*out_ns = whole * 1000000000u;
 	if (*end == '.') {
-		uint64_t digit_ns = 100000000u;
-
 		/* Digits after the ninth are ignored. */
 		for (end++; *end >= '0' && *end <= '9'; end++) {
-			number_ns += (uint64_t)(*end - '0') * digit_ns;
+			*out_ns += (uint64_t)(*end - '0') * digit_ns;
 			digit_ns /= 10;
 		}
 	}
-	if (*end != '\0') {
+	return end;
+}
+
+bool options_duration(
+	const char *name, const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *out_ns)
+{
+	uint64_t number_ns;
+	const char *end = parse_seconds(text, &number_ns);
+
+	if (end == NULL || *end != '\0') {
 		report_line("%s%s: '%s' is not a number of seconds", dashes(name), name, text);
 		return false;
 	}
@@ -377,6 +385,31 @@ bool options_duration(
 	}
 	*out_ns = number_ns;
 	return true;
+}
+
+bool options_period(const char *name, const char *text, uint64_t *out_ns)
+{
+	static const struct {
+		const char *unit;
+		uint64_t seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
+	uint64_t number_ns;
+	const char *end = parse_seconds(text, &number_ns);
+
+	for (size_t i = 0; end != NULL && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0) {
+			continue;
+		}
+		if (number_ns > PERIOD_NS_MAX / units[i].seconds) {
+			report_line("%s%s: %s is more than 100 years", dashes(name), name, text);
+			return false;
+		}
+		*out_ns = number_ns * units[i].seconds;
+		return true;
+	}
+	report_line("%s%s: '%s' is no time: give a number with s, m, h, d or w, such as 30d",
+		dashes(name), name, text);
+	return false;
 }
 
 /* Returns the factor a suffix stands for, 0 for none known. */

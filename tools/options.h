@@ -79,6 +79,9 @@ bool options_count(
 bool options_duration(
 	const char *name, const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *out_ns);
 
+/* 30d, 12h, 90m, 10s; without a unit, seconds. */
+bool options_period(const char *name, const char *text, uint64_t *out_ns);
+
 /*
  * One of the words in `choices`, which ends in NULL: returns its index, or -1
  * after a message that lists them.
