@@ -34,6 +34,10 @@ enum sum_option {
 	OPTION_STRICT,
 	OPTION_WARN,
 	OPTION_AUDIT,
+	OPTION_SCRUB,
+	OPTION_MAX_AGE,
+	OPTION_MAX_DURATION,
+	OPTION_JSON,
 	OPTION_GITIGNORE,
 	OPTION_FOLLOW,
 	OPTION_NO_FOLLOW,
@@ -84,8 +88,10 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 		"several times."},
 	[OPTION_CHECK] = {'c', "check", NULL, "verify the lists named by PATH", NULL},
 	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
-	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
-	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, only the exit status", NULL},
+	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies",
+		"With --scrub: lines for what is rotten alone."},
+	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, only the exit status",
+		"Without -c: what the STATE of --scrub says, which PATH names."},
 	[OPTION_IGNORE_MISSING] = {0, "ignore-missing", NULL,
 		"with -c: skip files that are not there", "At least one must be."},
 	[OPTION_STRICT] = {0, "strict", NULL, "with -c: malformed lines are an error", NULL},
@@ -94,6 +100,17 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_AUDIT] = {0, "audit", "DIR", "with -c: report files below DIR that no list names",
 		"As PATH: NEW, exit status 1. May be given several times. The lists themselves "
 		"are left out, and with --gitignore what that hides."},
+	[OPTION_SCRUB] = {0, "scrub", "STATE",
+		"verify the files below PATHs by what STATE has of them",
+		"Those first that were checked longest ago. A file whose content differs, while "
+		"its size and times do not, is ROTTEN; others are NEW, CHANGED or GONE."},
+	[OPTION_MAX_AGE] = {0, "max-age", "TIME",
+		"with --scrub: leave alone what was checked since",
+		"30d: within 30 days. Default: nothing."},
+	[OPTION_MAX_DURATION] = {0, "max-duration", "TIME",
+		"with --scrub: begin no file after TIME, such as 2h",
+		"The next run goes on with the others. At least one file is checked."},
+	[OPTION_JSON] = {0, "json", NULL, "with --status of a STATE: one JSON object", NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_FOLLOW] = {SCANNING_SPEC_FOLLOW},
 	[OPTION_NO_FOLLOW] = {SCANNING_SPEC_NO_FOLLOW},
@@ -162,6 +179,24 @@ static bool parse_audit(struct sum_options *options, const char *value)
 	return true;
 }
 
+static bool parse_scrub(struct sum_options *options, const char *value)
+{
+	options->scrub.state = value;
+	return true;
+}
+
+static bool parse_max_age(struct sum_options *options, const char *value)
+{
+	options->scrub.has_age = true;
+	return options_period("max-age", value, &options->scrub.max_age_ns);
+}
+
+static bool parse_max_duration(struct sum_options *options, const char *value)
+{
+	options->scrub.has_duration = true;
+	return options_period("max-duration", value, &options->scrub.max_duration_ns);
+}
+
 /* ---- all options ---- */
 
 /* What an option with this row does: calls one of these, or sets a flag. */
@@ -191,6 +226,10 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_STRICT] = FLAG(is_strict),
 	[OPTION_WARN] = FLAG(names_bad_lines),
 	[OPTION_AUDIT] = {.own = parse_audit},
+	[OPTION_SCRUB] = {.own = parse_scrub},
+	[OPTION_MAX_AGE] = {.own = parse_max_age},
+	[OPTION_MAX_DURATION] = {.own = parse_max_duration},
+	[OPTION_JSON] = FLAG(scrub.is_json),
 	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
 	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
 	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
@@ -271,9 +310,9 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 		return false;
 	}
 	if (!options->is_check &&
-		(options->is_quiet || options->is_status || options->ignores_missing ||
-			options->is_strict || options->names_bad_lines ||
-			options->audited_count > 0)) {
+		((options->is_quiet && options->scrub.state == NULL) || options->is_status ||
+			options->ignores_missing || options->is_strict ||
+			options->names_bad_lines || options->audited_count > 0)) {
 		report_line("--quiet, --status, --ignore-missing, --strict, --warn and --audit go "
 			    "only with -c");
 		return false;
@@ -292,8 +331,11 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 /* What goes on after a crash has to be there then. */
 static bool check_checkpoint(const struct sum_options *options, char *const *paths, int path_count)
 {
-	if (!checkpointing_check(&options->scanning.checkpointing) ||
-		!choosing_check(&options->scanning.choosing)) {
+	if (options->scrub.state == NULL &&
+		!checkpointing_check(&options->scanning.checkpointing)) {
+		return false;
+	}
+	if (!choosing_check(&options->scanning.choosing)) {
 		return false;
 	}
 	if (options->scanning.checkpointing.file == NULL) {
@@ -371,6 +413,8 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	signals_hold();
 	if (options->is_check) {
 		sum_check(&job, paths, path_count);
+	} else if (options->scrub.state != NULL) {
+		sum_scrub(&job, paths, path_count);
 	} else {
 		sum_plain(&job, paths, path_count);
 	}
@@ -385,13 +429,24 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 		report_totals(&job.totals);
 		scanning_report_speed("", &job.totals, scanning_seconds_now() - start);
 		throttle_report();
-	} else if (is_written &&
+	} else if (is_written && options->scrub.state == NULL &&
 		(job.totals.cancelled > 0 ||
 			(job.totals.seen > 0 && job.has_trouble && !options->is_check))) {
 		report_totals(&job.totals);
 	}
 	signals_release();
 	return scanning_exit_status(job.has_trouble || !is_written, job.has_mismatch);
+}
+
+/* What is in the page cache may be right where the disk is not. */
+static void set_scrub(struct sum_options *options)
+{
+	struct pinion_scan_config *scan = &options->scanning.scan;
+
+	options->recurse = true;
+	if (scan->direct == PINION_DIRECT_AUTO) {
+		scan->direct = PINION_DIRECT_ALWAYS;
+	}
 }
 
 static int parse_and_run(
@@ -418,7 +473,16 @@ static int parse_and_run(
 	if (option == OPTIONS_HELP) {
 		return EXIT_STATUS_CLEAN;
 	}
-	if (option == OPTIONS_ERROR || !check_options(options, argv + 1, parser.operand_count) ||
+	if (option == OPTIONS_ERROR || !scrub_check(options, parser.operand_count)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	if (options->is_status && !options->is_check) {
+		return scrub_status(argv[1], options->scrub.is_json);
+	}
+	if (options->scrub.state != NULL) {
+		set_scrub(options);
+	}
+	if (!check_options(options, argv + 1, parser.operand_count) ||
 		!check_checkpoint(options, argv + 1, parser.operand_count) ||
 		!check_algorithm(options) ||
 		!scanning_spares_inputs(&options->scanning, argv + 1, parser.operand_count)) {
@@ -459,9 +523,9 @@ const struct command sum_command = {
 		"xxh3-64; a path with a newline, carriage return or backslash is escaped as "
 		"sha256sum and xxhsum 0.8.2 do. PATH - is standard input; a block device or an "
 		"NVMe namespace, /dev/ngXnY, is hashed whole.\n\n"
-		"Exit status: 0 all done, all verified; 1 something does not match its list; 2 "
-		"something could not be read, a list has no well-formed line, or bad usage; 3 "
-		"stopped early by a signal.",
+		"Exit status: 0 all done, all verified; 1 something does not match its list, or is "
+		"rotten; 2 something could not be read, a list has no well-formed line, or bad "
+		"usage; 3 stopped early by a signal.",
 	.options = sum_specs,
 	.option_count = OPTION_COUNT,
 	.run = sum_run,

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STDIN_BYTES = 256 * 1024 };
@@ -80,6 +81,15 @@ static enum checkpointing_outcome find_line(
 	return outcome;
 }
 
+/* Coarse: it is at most a tick late. */
+static int64_t unix_ns_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static int begin_hash(struct sum_job *job, struct pinion_scan_file *file,
 	const struct checkpointing_found *found, bool is_begun)
 {
@@ -93,6 +103,10 @@ static int begin_hash(struct sum_job *job, struct pinion_scan_file *file,
 		error = resume(sum, file, found);
 	}
 	sum->is_hashing = error == 0;
+	if (job->mode->ended != NULL) {
+		gaps_init(&sum->gaps);
+		sum->opened_ns = unix_ns_now();
+	}
 	if (error == 0) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});
 	}
@@ -192,8 +206,13 @@ static int hash_hole(struct sum_job *job, struct sum_file *sum, const struct pin
 }
 
 /* Of several that were hit at once, the first in the file is reported. */
-static int note_gap(struct sum_job *job, struct sum_file *sum, const struct pinion_gap *gap)
+static int note_gap(struct sum_job *job, struct sum_file *sum, const struct pinion_window *window)
 {
+	const struct pinion_gap *gap = &window->gaps[0];
+
+	if (job->mode->ended != NULL) {
+		return gaps_add(&sum->gaps, window);
+	}
 	pthread_mutex_lock(&job->lock);
 	if (!sum->has_gap || gap->offset_bytes < sum->gap.offset_bytes) {
 		sum->has_gap = true;
@@ -237,7 +256,7 @@ static int file_window(void *arg, struct pinion_scan_file *file, const struct pi
 	} else {
 		progress_add(job->runtime, &(struct progress){.bytes = length});
 		error = window->gap_count > 0
-			? note_gap(job, sum, &window->gaps[0])
+			? note_gap(job, sum, window)
 			: hash_bytes(sum, window, window->bytes + window->prefix_bytes, length,
 				  window->base_offset_bytes + window->prefix_bytes);
 	}
@@ -283,7 +302,7 @@ static void keep_line(struct sum_job *job, const struct pinion_scan_file *file,
 	}
 }
 
-static void report_failure(const struct sum_job *job, const struct pinion_scan_file *file,
+void sum_report_failure(const struct sum_job *job, const struct pinion_scan_file *file,
 	enum pinion_scan_outcome outcome, int error)
 {
 	const struct sum_file *sum = file->user;
@@ -317,7 +336,9 @@ static void file_report(
 	if (sum != NULL && sum->has_gap) {
 		report_unread_byte(file->path, &sum->gap);
 	}
-	if (sum != NULL && sum->is_found) {
+	if (job->mode->ended != NULL) {
+		job->mode->ended(job, &text, file, outcome, error);
+	} else if (sum != NULL && sum->is_found) {
 		text = sum->line;
 	} else if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
@@ -325,7 +346,7 @@ static void file_report(
 		job->options->ignores_missing) {
 		/* Its line in the list counts for nothing. */
 	} else if (scanning_is_trouble(outcome, error)) {
-		report_failure(job, file, outcome, error);
+		sum_report_failure(job, file, outcome, error);
 		sum_trouble(job);
 		job->mode->line(job, &text, file->path, file->sequence, NULL);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run of `pinion sum`: hashing paths (hash.c) or verifying lists
- * (check.c), over the same scan.
+ * One run of `pinion sum`: hashing paths (hash.c), verifying lists (check.c) or
+ * a scrub (scrub.c), over the same scan.
  *
  * Standard input cannot go through a scan, which reads regular files. When it
  * is met, the scan so far is finished, standard input is hashed in place, and
@@ -10,10 +10,12 @@
 #ifndef PINION_TOOLS_SUM_JOB_H
 #define PINION_TOOLS_SUM_JOB_H
 
+#include "tools/gaps.h"
 #include "tools/scanning.h"
 #include "tools/sum/audit.h"
 #include "tools/sum/digest.h"
 #include "tools/sum/order.h"
+#include "tools/sum/scrub.h"
 
 #include <pinion/scan.h>
 #include <pthread.h>
@@ -25,12 +27,13 @@ struct sum_options {
 	bool is_check;
 	bool is_tagged;
 	bool is_quiet;
-	bool is_status;
+	bool is_status;	      /* without is_check: of a scrub's STATE */
 	bool is_strict;	      /* a malformed line is trouble */
 	bool ignores_missing; /* a file that is not there is none */
 	bool names_bad_lines; /* all of them */
 	const char **audited; /* --audit: where files that no list names are looked for */
 	uint32_t audited_count;
+	struct scrub_options scrub;
 	struct scanning_options scanning; /* -0 also ends the lines written */
 };
 
@@ -52,6 +55,9 @@ struct sum_file {
 	struct output_text line;	/* of an earlier run, where that is_found */
 	uint64_t start_offset;		/* of a file that an earlier run has begun */
 	bool is_found;
+	/* Where the mode lists them: all of it that could not be read. */
+	struct gaps gaps;
+	int64_t opened_ns; /* since 1970 */
 };
 
 struct sum_job;
@@ -66,6 +72,13 @@ struct sum_mode {
 	 */
 	void (*line)(struct sum_job *job, struct output_text *text, const char *path,
 		uint64_t sequence, const uint8_t *digest);
+	/*
+	 * NULL, or called in place of `line` for any outcome: says all that
+	 * there is to say of the path, and appends its line. The gaps of a file
+	 * are listed for it instead of ending the file. Runs on any thread.
+	 */
+	void (*ended)(struct sum_job *job, struct output_text *text,
+		const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
 };
 
 struct sum_job {
@@ -78,6 +91,7 @@ struct sum_job {
 	struct pinion_scan_stats totals;
 	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
 	struct audit audit;		     /* the paths of the lists */
+	struct scrub *scrub;		     /* NULL: no --scrub */
 	uint64_t other_path_count;	     /* not added, as another shard's */
 	uint64_t other_entry_count;	     /* [W:any R:end] left out by a walk for that */
 	bool has_unread_list;		     /* some of them are not known */
@@ -102,6 +116,10 @@ int sum_stdin(struct sum_job *job, const struct digest_algorithm *algorithm, uin
 
 /* Records an error for the exit status. */
 void sum_trouble(struct sum_job *job);
+
+/* The line on stderr for a path that failed. */
+void sum_report_failure(const struct sum_job *job, const struct pinion_scan_file *file,
+	enum pinion_scan_outcome outcome, int error);
 
 /* Hashes paths[0 … path_count), then what the list of the options names. */
 void sum_plain(struct sum_job *job, char *const *paths, int path_count);
