@@ -26,6 +26,8 @@ enum {
 	FACTS = 4,
 };
 
+_Static_assert(sizeof(struct scrub_file) == 88, "a million files take some 100 MB");
+
 static const char format_version[] = "1";
 
 struct file_record {
