@@ -175,6 +175,80 @@ on_broken_btrfs() {
 	inside on_broken_btrfs
 }
 
+# Flips bytes of a file on the disk, where ext4 has no checksum of them: real rot.
+on_rotten_ext4() {
+	local at status
+	mount_new ext4
+	mkdir /mnt/m/tree
+	for i in {1..20}; do
+		perl -e 'printf "%-4096s", sprintf("MARK%02d-%04d", $ARGV[0], $_) for 0 .. 63' "$i" \
+			>"/mnt/m/tree/$i"
+	done
+	sleep 2.1
+	cd /mnt
+	/mnt/pinion sum -a sha256 --scrub=state m/tree
+	umount /mnt/m
+	cd - >/dev/null
+	at=$(LC_ALL=C grep -obUaF MARK07-0031 image)
+	[ "$(wc -l <<<"$at")" = 1 ]
+	printf X | dd of=image bs=1 seek=$((${at%%:*} + 100)) conv=notrunc status=none
+	mount -t ext4 -o loop image /mnt/m
+	cd /mnt
+	status=0
+	/mnt/pinion sum -a sha256 --scrub=state m/tree >/mnt/out || status=$?
+	[ "$status" = 1 ]
+	[ "$(cat /mnt/out)" = "m/tree/7: ROTTEN" ]
+	# A program changes another so.
+	printf X | dd of=m/tree/8 bs=1 seek=100 conv=notrunc status=none
+	status=0
+	/mnt/pinion sum -a sha256 --scrub=state m/tree >/mnt/out || status=$?
+	[ "$status" = 1 ]
+	[ "$(sort /mnt/out)" = "m/tree/7: ROTTEN
+m/tree/8: CHANGED" ]
+}
+
+@test "a scrub finds a byte that a disk has changed" {
+	inside on_rotten_ext4
+}
+
+# Two ranges that btrfs refuses: both are listed, now and by --status.
+on_unreadable_btrfs() {
+	local at status page
+	mount_new btrfs
+	perl -e 'printf "%-4096s", sprintf("MARK%08d", $_) for 0 .. 2559' >/mnt/m/broken
+	printf 'MARK' >/mnt/m/whole
+	sleep 2.1
+	cd /mnt
+	/mnt/pinion sum -a sha256 --scrub=state m
+	umount /mnt/m
+	cd - >/dev/null
+	for page in 1280 1281 2000; do
+		at=$(LC_ALL=C grep -obUaF "MARK0000$page" image)
+		printf X | dd of=image bs=1 seek=$((${at%%:*} + 100)) conv=notrunc status=none
+	done
+	mount -t btrfs -o loop image /mnt/m
+	cd /mnt
+	status=0
+	/mnt/pinion sum -a sha256 --scrub=state m >/mnt/out 2>/mnt/err || status=$?
+	cat /mnt/err
+	[ "$status" = 2 ]
+	[ ! -s /mnt/out ]
+	diff - <(sed -n '1,2s/ could not be read: input\/output error.*//p' /mnt/err) <<-END
+		pinion sum: m/broken: bytes 5242880 to 5251071
+		pinion sum: m/broken: bytes 8192000 to 8196095
+	END
+	grep -q ': 2 files checked: 1 as they were, 0 new, 0 changed, 0 rotten, 1 unreadable; 0 gone; 0 left' /mnt/err
+	status=0
+	/mnt/pinion sum --status --json state >/mnt/out || status=$?
+	[ "$status" = 2 ]
+	[ "$(jq -c '.unreadable[0].ranges' /mnt/out)" = \
+		'[{"start":5242880,"length":8192},{"start":8192000,"length":4096}]' ]
+}
+
+@test "a scrub lists the ranges that a disk cannot deliver" {
+	inside on_unreadable_btrfs
+}
+
 # As many operations on files at random, against a model, with rings and without:
 # a million in all; FSX_OPERATIONS is for each.
 matches_model() {
