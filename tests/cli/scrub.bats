@@ -47,9 +47,9 @@ counts() {
 	}
 }
 
-# rot PATH…: the digest in the last record of each path differs by a bit, so a
-# second time undoes it.
-rot() {
+# alter AT BITS PATH…: these bits of a byte of the last record of each path differ;
+# a second time undoes it.
+alter() {
 	perl -e '
 		sub crc32c {
 			my $crc = 0xffffffff;
@@ -60,21 +60,27 @@ rot() {
 			return $crc ^ 0xffffffff;
 		}
 		local $/;
+		my ($byte, $bits) = (shift, chr oct shift);
 		open my $file, "+<:raw", "STATE" or die;
 		my $log = <$file>;
 		for my $path (@ARGV) {
-			# A header of 24 bytes, then 88 before the path, with the digest at 32.
+			# A header of 24 bytes, then 88 before the path.
 			my $at = rindex($log, $path) - 88 - 24;
 			my ($mark, $crc, $type, $length) = unpack "L4", substr $log, $at, 16;
 			die "no record of $path" if $at < 0 || $type != 1;
 			my $whole = 24 + ($length + 7 & ~7);
 			die "another checksum" if crc32c(substr $log, $at + 8, $whole - 8) != $crc;
-			substr($log, $at + 24 + 32, 1) ^= "\x01";
+			substr($log, $at + 24 + $byte, 1) ^= $bits;
 			substr($log, $at + 4, 4) = pack "L", crc32c(substr $log, $at + 8, $whole - 8);
 		}
 		seek $file, 0, 0;
 		print $file $log or die;
 	' "$@"
+}
+
+# rot PATH…: the digest in its record differs from that of the file.
+rot() {
+	alter 32 0x01 "$@"
 }
 
 @test "one rotten file of 10000 is named, once" {
@@ -201,6 +207,24 @@ many/77/7731: ROTTEN" ]
 	expect 1
 	[ "$(cat out)" = "few/3: ROTTEN" ]
 	counts 6 0 0 1 0 0 0
+	# Checked when the clock was far ahead: due, in its turn.
+	alter 7 0x40 few/5
+	scrub --max-age=1h few/
+	expect 0
+	counts 1 0 0 0 0 0 0
+}
+
+@test "large files wait for each other where time is limited" {
+	local file
+
+	mkdir own
+	for file in {1..20}; do truncate -s $((16777216 + file - 3)) "own/$file"; done
+	scrub --quiet --max-duration=1h --workers=2 own
+	expect 0
+	counts 0 20 0 0 0 0 0
+	scrub --quiet --max-duration=0 --workers=1 own
+	expect 0
+	counts 1 0 0 0 0 0 19
 }
 
 @test "STATE in the tree is not read" {

@@ -37,8 +37,12 @@ enum verdict {
 	VERDICTS,
 };
 
-/* Lines of one file's ranges that could not be read; STATE has all. */
-enum { RANGES_SHOWN_MAX = 64 };
+enum {
+	/* Lines of one file's ranges that could not be read; STATE has all. */
+	RANGES_SHOWN_MAX = 64,
+	/* Larger files are read one a worker, as all of them outlast a run. */
+	LARGE_BYTES = 16 << 20,
+};
 
 #define NS_PER_S INT64_C(1000000000)
 /* The coarsest that times of changes are. */
@@ -58,6 +62,8 @@ struct scrub {
 	uint64_t seen_count;
 	uint64_t gone_count;
 	uint64_t counts[VERDICTS];
+	uint32_t large_count;	  /* of large files in flight */
+	pthread_cond_t has_ended; /* a large one has */
 };
 
 static int64_t unix_ns_now(void)
@@ -206,13 +212,38 @@ static void give_verdict(struct sum_job *job, struct output_text *text,
 	append_line(job, text, file->path, verdict);
 }
 
+static void end_large(struct scrub *scrub, struct scrub_file *known)
+{
+	if ((known->flags & SCRUB_IS_LARGE) == 0) {
+		return;
+	}
+	known->flags &= ~(uint32_t)SCRUB_IS_LARGE;
+	pthread_mutex_lock(&scrub->job->lock);
+	scrub->large_count--;
+	pthread_cond_signal(&scrub->has_ended);
+	pthread_mutex_unlock(&scrub->job->lock);
+}
+
+/* One that is not there is none for the next walk either. */
+static bool has_vanished(const struct pinion_scan_file *file, int error)
+{
+	struct stat status;
+
+	return error == -ENOENT && lstat(file->path, &status) != 0 && errno == ENOENT;
+}
+
 static void file_ended(struct sum_job *job, struct output_text *text,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
+	struct scrub *scrub = job->scrub;
 	struct sum_file *sum = file->user;
 
-	/* One that is no file any more is none for the next walk either. */
-	if (outcome == PINION_SCAN_DONE || (outcome == PINION_SCAN_FAILED && error != -ENOENT)) {
+	end_large(scrub, &scrub->state.files[scrub->queue[file->sequence]]);
+	if (outcome == PINION_SCAN_SKIPPED && error == 0) {
+		error = -ENOTSUP; /* a link, which was a file for the walk */
+	}
+	if (outcome == PINION_SCAN_DONE ||
+		(scanning_is_trouble(outcome, error) && !has_vanished(file, error))) {
 		give_verdict(job, text, file, outcome, error);
 	}
 	if (sum != NULL && sum->opened_ns != 0) {
@@ -397,18 +428,42 @@ static int compare_orders(const void *left, const void *right, void *arg)
 	return a < b ? -1 : a > b;
 }
 
+/*
+ * Files that are read when the time is over are read to their end: of large
+ * ones there is one a worker. After a signal the scan ends those.
+ */
+static void begin_large(struct scrub *scrub, struct scrub_file *file)
+{
+	struct sum_job *job = scrub->job;
+	struct stat status;
+
+	if (!job->options->scrub.has_duration || stat(file->path, &status) != 0 ||
+		status.st_size < LARGE_BYTES) {
+		return;
+	}
+	file->flags |= SCRUB_IS_LARGE;
+	pthread_mutex_lock(&job->lock);
+	while (scrub->large_count >= pinion_runtime_worker_count(job->runtime)) {
+		pthread_cond_wait(&scrub->has_ended, &job->lock);
+	}
+	scrub->large_count++;
+	pthread_mutex_unlock(&job->lock);
+}
+
 /* At least one file is begun, so that each run comes further. */
 static void feed(struct scrub *scrub, uint64_t began_ns)
 {
 	const struct scrub_options *options = &scrub->job->options->scrub;
 
 	for (size_t i = 0; i < scrub->queue_count; i++) {
+		struct scrub_file *file = &scrub->state.files[scrub->queue[i]];
+
+		begin_large(scrub, file);
 		if (i > 0 && options->has_duration &&
 			scanning_ns_now() - began_ns >= options->max_duration_ns) {
 			return;
 		}
-		if (pinion_scan_add_file(scrub->job->scan,
-			    scrub->state.files[scrub->queue[i]].path) == -ECANCELED) {
+		if (pinion_scan_add_file(scrub->job->scan, file->path) == -ECANCELED) {
 			return;
 		}
 	}
@@ -527,6 +582,7 @@ void sum_scrub(struct sum_job *job, char *const *paths, int path_count)
 		.job = job,
 		.state_name = slash == NULL ? state : slash + 1,
 		.now_ns = unix_ns_now(),
+		.has_ended = PTHREAD_COND_INITIALIZER,
 	};
 	struct output_text roots = {.bytes = NULL};
 	uint64_t began_ns = scanning_ns_now();

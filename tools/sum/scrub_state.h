@@ -31,8 +31,9 @@ enum scrub_file_flags {
 	 */
 	SCRUB_IS_FRESH = 1 << 2,
 	/* Not in the log: */
-	SCRUB_IS_GONE = 1 << 3, /* there is no file of that path any more */
-	SCRUB_IS_SEEN = 1 << 4, /* by this run's walk */
+	SCRUB_IS_GONE = 1 << 3,	 /* there is no file of that path any more */
+	SCRUB_IS_SEEN = 1 << 4,	 /* by this run's walk */
+	SCRUB_IS_LARGE = 1 << 5, /* and in flight */
 };
 
 struct scrub_file {
