@@ -804,7 +804,7 @@ wait_for_open() {
 
 @test "help and version" {
 	run -0 "$PINION" sum -h
-	[ "${#lines[@]}" -le 60 ]
+	[ "${#lines[@]}" -le 64 ]
 	run -0 "$PINION" sum --help
 	[[ $output == *"Exit status"* ]]
 	[ "$output" = "$("$PINION" help sum)" ]

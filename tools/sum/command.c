@@ -100,8 +100,7 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_AUDIT] = {0, "audit", "DIR", "with -c: report files below DIR that no list names",
 		"As PATH: NEW, exit status 1. May be given several times. The lists themselves "
 		"are left out, and with --gitignore what that hides."},
-	[OPTION_SCRUB] = {0, "scrub", "STATE",
-		"verify the files below PATHs by what STATE has of them",
+	[OPTION_SCRUB] = {0, "scrub", "STATE", "verify the files below PATHs by STATE",
 		"Those first that were checked longest ago. A file whose content differs, while "
 		"its size and times do not, is ROTTEN; others are NEW, CHANGED or GONE."},
 	[OPTION_MAX_AGE] = {0, "max-age", "TIME",

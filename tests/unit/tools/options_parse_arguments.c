@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: options in every spelling, operands anywhere, sizes and counts with
- * their limits, and a near miss is recognised.
+ * Goal: options in every spelling, operands anywhere, sizes, counts and
+ * periods with their limits, and a near miss is recognised.
  * Method: one table of options, argument vectors with the calls they should
  * answer, written as a string: letter, value in brackets, "!" for an error.
  */
@@ -82,6 +82,14 @@ static void check_size(const char *text, bool is_valid, uint64_t expected)
 	expect_number(text, (long long)(is_valid ? expected : 0), (long long)bytes);
 }
 
+static void check_period(const char *text, bool is_valid, uint64_t expected)
+{
+	uint64_t ns = 0;
+
+	expect_number(text, is_valid, options_period("long", text, &ns));
+	expect_number(text, (long long)(is_valid ? expected : 0), (long long)ns);
+}
+
 static void check_count(const char *text, bool is_valid)
 {
 	uint64_t count = 0;
@@ -116,6 +124,23 @@ int main(void)
 	check_arguments("-q", "!");
 	check_arguments("--lon", "!");
 	check_arguments("x -q y", "! x");
+
+	check_period("0", true, 0);
+	check_period("7", true, 7000000000);
+	check_period("0.25s", true, 250000000);
+	check_period("90m", true, 5400000000000);
+	check_period("2h", true, 7200000000000);
+	check_period("30d", true, 2592000000000000);
+	check_period("1.5w", true, 907200000000000);
+	check_period("36525d", true, 3155760000000000000);
+	check_period("36526d", false, 0);
+	check_period("99999999999999999999", false, 0);
+	check_period("", false, 0);
+	check_period("d", false, 0);
+	check_period("-1d", false, 0);
+	check_period("1 d", false, 0);
+	check_period("1y", false, 0);
+	check_period("1dd", false, 0);
 
 	check_size("0", false, 0);
 	check_size("1", true, 1);
