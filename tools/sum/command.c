@@ -108,7 +108,8 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 		"30d: within 30 days. Default: nothing."},
 	[OPTION_MAX_DURATION] = {0, "max-duration", "TIME",
 		"with --scrub: begin no file after TIME, such as 2h",
-		"The next run goes on with the others. At least one file is checked."},
+		"The next run goes on with the others. The walk does not count, and at least one "
+		"file is checked."},
 	[OPTION_JSON] = {0, "json", NULL, "with --status of a STATE: one JSON object", NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_FOLLOW] = {SCANNING_SPEC_FOLLOW},

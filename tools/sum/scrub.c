@@ -57,9 +57,13 @@ static void begin_large(struct scrub *scrub, struct scrub_file *file)
 	pthread_mutex_unlock(&job->lock);
 }
 
-/* At least one file is begun, so that each run comes further. */
-static void feed(struct scrub *scrub, uint64_t began_ns)
+/*
+ * At least one file is begun, so that each run comes further; nor does the time
+ * of the walk count, which may be longer than that given.
+ */
+static void feed(struct scrub *scrub)
 {
+	uint64_t began_ns = scanning_ns_now();
 	const struct scrub_options *options = &scrub->job->options->scrub;
 
 	for (size_t i = 0; i < scrub->queue_count; i++) {
@@ -95,7 +99,7 @@ static void report_counts(const struct scrub *scrub)
 		(unsigned long long)(scrub->queue_count - sum));
 }
 
-static void run(struct scrub *scrub, char *const *paths, int path_count, uint64_t began_ns)
+static void run(struct scrub *scrub, char *const *paths, int path_count)
 {
 	struct sum_job *job = scrub->job;
 	struct scrub_run about = {.began_ns = scrub->now_ns};
@@ -113,7 +117,7 @@ static void run(struct scrub *scrub, char *const *paths, int path_count, uint64_
 	error = scrub_state_put_begin(&scrub->state, &about);
 	error = error != 0 ? error : scrub_note_gone(scrub);
 	if (error == 0) {
-		feed(scrub, began_ns);
+		feed(scrub);
 	}
 	sum_end(job);
 	error = error != 0 || signals_interrupted()
@@ -192,7 +196,6 @@ void sum_scrub(struct sum_job *job, char *const *paths, int path_count)
 		.has_ended = PTHREAD_COND_INITIALIZER,
 	};
 	struct output_text roots = {.bytes = NULL};
-	uint64_t began_ns = scanning_ns_now();
 	struct scrub_state_config config = {
 		.path = state,
 		.algorithm = job->options->algorithm->name,
@@ -205,7 +208,7 @@ void sum_scrub(struct sum_job *job, char *const *paths, int path_count)
 		config.roots = roots.bytes;
 		if (scrub_state_open(&scrub.state, &config)) {
 			(void)stat(state, &scrub.state_status);
-			run(&scrub, paths, path_count, began_ns);
+			run(&scrub, paths, path_count);
 		} else {
 			sum_trouble(job);
 		}
