@@ -197,6 +197,30 @@ many/77/7731: ROTTEN" ]
 	counts 7 0 0 1 0 0 0
 }
 
+@test "a file that is written while it is read is no rot" {
+	mkdir own
+	truncate -s 4G own/file 2>/dev/null || skip "no file of 4 GiB here"
+	sleep 2.1
+	scrub own
+	rot own/file
+	halt_inside own/file "$PINION" sum -a "$digest" --scrub=STATE own
+	touch own/file
+	kill -CONT $pid
+	status=0
+	wait $pid || status=$?
+	expect 0
+	[ "$(cat out)" = "own/file: CHANGED" ]
+	# The size as well: it is not what it was when it was opened.
+	halt_inside own/file "$PINION" sum -a "$digest" --scrub=STATE own
+	echo more >>own/file
+	kill -CONT $pid
+	status=0
+	wait $pid || status=$?
+	expect 0
+	[ "$(cat out)" = "own/file: CHANGED" ]
+	counts 0 0 1 0 0 0 0
+}
+
 @test "files that were checked within --max-age are not read" {
 	scrub --quiet few/
 	rot few/3

@@ -27,13 +27,12 @@ static bool is_state(const struct scrub *scrub, const char *path)
 		status.st_ino == scrub->state_status.st_ino;
 }
 
-/* Files of a clock that was set back since are due, too. */
+/* A check in the future, as of a clock that was set back, was long ago. */
 static bool is_due(const struct scrub *scrub, const struct scrub_file *file)
 {
-	int64_t age_ns = scrub->now_ns - file->checked_ns;
+	uint64_t age_ns = (uint64_t)scrub->now_ns - (uint64_t)file->checked_ns;
 
-	return file->order == 0 || age_ns < 0 ||
-		(uint64_t)age_ns >= scrub->job->options->scrub.max_age_ns;
+	return file->order == 0 || age_ns >= scrub->job->options->scrub.max_age_ns;
 }
 
 static int visit_file(struct scrub *scrub, const char *path)
