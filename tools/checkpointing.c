@@ -6,6 +6,7 @@
 #include "tools/checkpointing.h"
 
 #include "tools/report.h"
+#include "tools/scan/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ enum {
 	NS_PER_SECOND = 1000 * 1000 * 1000,
 	/* The coarsest that times of changes are on local file systems. */
 	FRESH_NS = NS_PER_SECOND,
+	/* Names of roots in a log's facts. */
+	ROOTS_BYTES_MAX = 64 << 10,
 };
 
 struct entry {
@@ -169,17 +172,41 @@ static uint64_t visit(struct checkpointing *own, const struct pinion_scan_file *
 
 /* ---- begin and end ---- */
 
-/* Roots by name and inode: another tree of the same name is another root. */
+/*
+ * Trees by name and inode: another tree of the same name is another root. A
+ * file that is named may be another one: it is done again then, as any file.
+ */
 static void add_root(struct output_text *text, const char *path)
 {
 	struct stat status;
 
 	output_text_string(text, text->length == 0 ? "" : " ");
 	output_text_string(text, path);
-	if (stat(path, &status) == 0) {
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
 		output_text_format(text, " (inode %llu)", (unsigned long long)status.st_ino);
-	} else {
-		output_text_string(text, " (missing)");
+	}
+}
+
+/* Where there are many they are a digest, since facts have a limit. */
+static void add_roots(struct output_text *text, char *const *paths, int path_count)
+{
+	static const size_t shown = 8;
+	uint8_t digest[SHA256_BYTES];
+	struct sha256 hash;
+
+	for (int i = 0; i < path_count; i++) {
+		add_root(text, paths[i]);
+	}
+	if (text->length <= ROOTS_BYTES_MAX || text->failed) {
+		return;
+	}
+	sha256_init(&hash);
+	sha256_add(&hash, text->bytes, text->length);
+	sha256_finish(&hash, digest);
+	text->length = 0;
+	output_text_format(text, "%d paths of digest ", path_count);
+	for (size_t i = 0; i < shown; i++) {
+		output_text_format(text, "%02x", digest[i]);
 	}
 }
 
@@ -237,9 +264,7 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 		return true;
 	}
 	own = calloc(1, sizeof(*own));
-	for (int i = 0; i < path_count; i++) {
-		add_root(&roots, paths[i]);
-	}
+	add_roots(&roots, paths, path_count);
 	output_text_append(&roots, "", 1);
 	output_text_append((struct output_text *)&options->given, "", 1);
 	output_text_append((struct output_text *)&options->contents, "", 1);
@@ -366,8 +391,8 @@ void checkpointing_report(const struct checkpointing *checkpointing, bool is_sto
 				: "stopped early by a signal; --resume goes on from here");
 	}
 	if (found_count > 0) {
-		report_note(
-			"%llu files were done by earlier runs", (unsigned long long)found_count);
+		report_note("%llu %s done by earlier runs", (unsigned long long)found_count,
+			found_count == 1 ? "file was" : "files were");
 	}
 }
 

@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A difference that begins later is shown without what is before it. */
+enum { VALUE_BEGIN_MAX = 100 };
+
 static const char *find_fact(const uint8_t *header, size_t bytes, const char *name)
 {
 	const char *at = (const char *)header + sizeof(uint32_t);
@@ -71,6 +74,19 @@ int pin_checkpoint_make_header(
 	return 0;
 }
 
+/* Where two values are to be shown from, so that their difference is shown. */
+static size_t shown_from(const char *left, const char *right)
+{
+	size_t word = 0;
+	size_t at = 0;
+
+	while (left[at] == right[at] && left[at] != '\0') {
+		at++;
+		word = left[at - 1] == ' ' ? at : word;
+	}
+	return at < VALUE_BEGIN_MAX ? 0 : word;
+}
+
 /* Names the first fact of `header` that `other` has otherwise, or lacks. */
 static bool says_other_fact(const struct pinion_checkpoint *checkpoint, const uint8_t *header,
 	size_t bytes, const uint8_t *other, size_t other_bytes)
@@ -83,11 +99,18 @@ static bool says_other_fact(const struct pinion_checkpoint *checkpoint, const ui
 		const char *there = find_fact(other, other_bytes, at);
 
 		if (there == NULL || strcmp(there, value) != 0) {
-			there = there == NULL ? "(none)" : there;
+			const char *theirs = is_ours ? there : value;
+			const char *ours = is_ours ? value : there;
+			size_t from;
+
+			theirs = theirs == NULL ? "(none)" : theirs;
+			ours = ours == NULL ? "(none)" : ours;
+			from = shown_from(theirs, ours);
 			pin_checkpoint_refuse(checkpoint, -ESTALE,
-				"it is of another run: its %s is %.120s, this run's is %.120s: "
+				"it is of another run, with %s %s%.120s; this run has %s%.120s: "
 				"remove it to begin anew",
-				at, is_ours ? there : value, is_ours ? value : there);
+				at, from > 0 ? "… " : "", theirs + from, from > 0 ? "… " : "",
+				ours + from);
 			return true;
 		}
 		at = value + strlen(value) + 1;

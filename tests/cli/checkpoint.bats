@@ -136,14 +136,14 @@ refused() {
 	refused 'it is there already: resume it, or remove it to begin anew'
 	cp log before
 	scan --checkpoint=log --resume --format=json
-	refused "its options is (none), this run's is --format=json"
+	refused "it is of another run, with options (none); this run has --format=json: remove it"
 	printf 'r\tKEY[0-9]+\n' >rules
 	scan --checkpoint=ruled --rules=rules
 	printf 'r\tKEY[0-8]+\n' >rules
 	scan --checkpoint=ruled --resume --rules=rules
-	refused 'its rules and baseline is '
+	refused 'with rules and baseline '
 	pinion scan --checkpoint=log --resume tree
-	refused 'its root is kept/ (inode'
+	refused 'with root kept/ (inode'
 	printf 'text\n' >other
 	scan --checkpoint=other --resume
 	refused 'checkpoint other: it is no checkpoint log'
@@ -226,9 +226,9 @@ needs_digest() {
 	cmp out plain
 	[ "$(cat err)" = "pinion sum: 13 files were done by earlier runs" ]
 	sum --sort=path --checkpoint=log --resume --tag
-	refused "its options is --recursive --algorithm=$digest --sort=path, this run's is"
+	refused "with options --recursive --algorithm=$digest --sort=path; this run has --recursive"
 	scan --checkpoint=log --resume
-	refused "its command is sum, this run's is scan"
+	refused "with command sum; this run has scan"
 	pinion sum --checkpoint=new -c plain
 	refused '-c does not go with --checkpoint'
 	pinion sum --checkpoint=new - </dev/null

@@ -121,13 +121,25 @@ refused() {
 @test "logs that do not belong together are named" {
 	shards 2 scan
 	pinion merge log.0 log.1 log.0
-	refused 'log.0 is shard 0/2, and so is log.0'
+	refused 'log.0 is named twice: name the log of each shard once'
+	ln log.1 link
+	pinion merge log.1 log.0 link
+	refused 'log.1 and link are one file: name the log of each shard once'
+	cp log.1 copy
+	pinion merge log.1 log.0 copy
+	refused 'copy is shard 1/2, and so is log.1'
+	pinion scan --checkpoint=whole tree/ named
+	cp whole again
+	pinion merge whole again
+	refused 'again is of a whole run, and so is whole'
+	pinion merge log.0 whole
+	refused 'whole is shard 0/1, and log.0 is one of 2'
 	pinion scan --shard=1/3 --checkpoint=third tree/ named
 	pinion merge log.0 third
-	refused 'third is shard 1/3, and log.0 one of 2'
+	refused 'third is shard 1/3, and log.0 is one of 2'
 	pinion scan --shard=1/2 --checkpoint=other --format=json tree/ named
 	pinion merge log.0 other
-	refused 'other is of another run than log.0: its options is --format=json, and not (none)'
+	refused 'other is of another run than log.0, with options --format=json, and not (none)'
 	printf 'x' >text
 	pinion merge log.0 text log.1
 	refused 'checkpoint text: it is no checkpoint log'

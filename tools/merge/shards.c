@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const fact_names[CHECKPOINT_FACTS] = CHECKPOINT_FACT_NAMES;
@@ -32,7 +33,7 @@ static bool is_of_the_run(
 		const char *value = fact_of(log, i);
 
 		if (strcmp(first, value) != 0) {
-			report_line("%s is of another run than %s: its %s is %.*s, and not %.*s",
+			report_line("%s is of another run than %s, with %s %.*s, and not %.*s",
 				path, shards->first_path, fact_names[i], VALUE_SHOWN, value,
 				VALUE_SHOWN, first);
 			return false;
@@ -48,6 +49,30 @@ static bool make_room(struct shards *shards, uint32_t count)
 		shards->count = shards->items == NULL ? 0 : count;
 	}
 	return shards->items != NULL;
+}
+
+static bool is_one_file(const char *left, const char *right)
+{
+	struct stat one;
+	struct stat other;
+
+	return stat(left, &one) == 0 && stat(right, &other) == 0 && one.st_dev == other.st_dev &&
+		one.st_ino == other.st_ino;
+}
+
+/* Two logs are of one shard. */
+static void report_twice(const char *path, const char *other, const struct sharding *sharding)
+{
+	if (strcmp(path, other) == 0) {
+		report_line("%s is named twice: name the log of each shard once", path);
+	} else if (is_one_file(path, other)) {
+		report_line("%s and %s are one file: name the log of each shard once", other, path);
+	} else if (sharding->count == 1) {
+		report_line("%s is of a whole run, and so is %s", path, other);
+	} else {
+		report_line("%s is shard %u/%u, and so is %s", path, sharding->index,
+			sharding->count, other);
+	}
 }
 
 /* Which shard the log is of. False: of none of these, which is reported. */
@@ -66,13 +91,12 @@ static bool place(struct shards *shards, const struct pinion_checkpoint *log, co
 		return false;
 	}
 	if (out_sharding->count != shards->count) {
-		report_line("%s is shard %s, and %s one of %u", path, value, shards->first_path,
-			shards->count);
+		report_line("%s is shard %u/%u, and %s is one of %u", path, out_sharding->index,
+			out_sharding->count, shards->first_path, shards->count);
 		return false;
 	}
 	if (shards->items[out_sharding->index].path != NULL) {
-		report_line("%s is shard %s, and so is %s", path, value,
-			shards->items[out_sharding->index].path);
+		report_twice(path, shards->items[out_sharding->index].path, out_sharding);
 		return false;
 	}
 	return true;

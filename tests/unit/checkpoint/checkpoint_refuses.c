@@ -87,11 +87,11 @@ static void check_files(void)
 		"checkpoint log: it is there already: resume it, or remove it to begin anew");
 	checkpoints_facts[1].value = "sha256:5678";
 	expect_open("other facts", -ESTALE, PINION_CHECKPOINT_RESUME,
-		"checkpoint log: it is of another run: its rules is sha256:1234, this run's is "
+		"checkpoint log: it is of another run, with rules sha256:1234; this run has "
 		"sha256:5678: remove it to begin anew");
 	checkpoints_facts[1] = (struct pinion_checkpoint_fact){"options", "x"};
 	expect_open("other names", -ESTALE, PINION_CHECKPOINT_RESUME,
-		"checkpoint log: it is of another run: its options is (none), this run's is x: "
+		"checkpoint log: it is of another run, with options (none); this run has x: "
 		"remove it to begin anew");
 	checkpoints_facts[1] = (struct pinion_checkpoint_fact){"rules", "sha256:1234"};
 	config = checkpoints_config(PINION_CHECKPOINT_READ);
