@@ -31,6 +31,9 @@ enum scan_option {
 	OPTION_NO_ALLOW,
 	OPTION_PATHS,
 	OPTION_COUNTS,
+	OPTION_AFTER,
+	OPTION_BEFORE,
+	OPTION_CONTEXT,
 	OPTION_COLOR,
 	OPTION_OUTPUT,
 	OPTION_FILES_FROM,
@@ -107,6 +110,9 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_NO_ALLOW] = {REPORT_SPEC_NO_ALLOW},
 	[OPTION_PATHS] = {REPORT_SPEC_PATHS},
 	[OPTION_COUNTS] = {REPORT_SPEC_COUNTS},
+	[OPTION_AFTER] = {REPORT_SPEC_AFTER},
+	[OPTION_BEFORE] = {REPORT_SPEC_BEFORE},
+	[OPTION_CONTEXT] = {REPORT_SPEC_CONTEXT},
 	[OPTION_COLOR] = {REPORT_SPEC_COLOR},
 	[OPTION_OUTPUT] = {REPORT_SPEC_OUTPUT},
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
@@ -314,6 +320,9 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_NO_ALLOW] = {.report = report_options_parse},
 	[OPTION_PATHS] = {.report = report_options_parse},
 	[OPTION_COUNTS] = {.report = report_options_parse},
+	[OPTION_AFTER] = {.report = report_options_parse},
+	[OPTION_BEFORE] = {.report = report_options_parse},
+	[OPTION_CONTEXT] = {.report = report_options_parse},
 	[OPTION_COLOR] = {.report = report_options_parse},
 	[OPTION_OUTPUT] = {.report = report_options_parse},
 	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
@@ -460,12 +469,27 @@ static bool check_git(struct scan_options *options)
 	return true;
 }
 
+/* Lines of context come with files that are searched in one go. */
+static bool check_context(const struct scan_options *options)
+{
+	if (!options->report.style.has_context) {
+		return true;
+	}
+	if (options->git.repository != NULL || options->git.is_staged ||
+		decode_is_on(&options->decode) || options->scanning.checkpointing.file != NULL) {
+		report_line(
+			"-A, -B and -C know neither --git, --staged, --decode nor --checkpoint");
+		return false;
+	}
+	return true;
+}
+
 static bool check_options(struct scan_options *options)
 {
 	if (!report_options_check(&options->report) || !check_files(options) ||
 		!archive_options_check(&options->archives) ||
 		!checkpointing_check(&options->scanning.checkpointing) ||
-		!choosing_check(&options->scanning.choosing)) {
+		!choosing_check(&options->scanning.choosing) || !check_context(options)) {
 		return false;
 	}
 	if (options->patterns.are_literals && options->patterns.expression_count == 0) {

@@ -45,7 +45,7 @@ static int make_view(const struct evidence_source *source, const struct evidence
 	size_t prefix = window->prefix_bytes;
 	size_t fresh = window->is_hole ? 0 : window->length_bytes - prefix;
 	bool has_carry = source->in_order && evidence->carry_length > prefix &&
-		starts_before(found, window->base_offset_bytes);
+		starts_before(found, window->base_offset_bytes + source->needs.context_bytes);
 
 	*out_copy = NULL;
 	*out_view = (struct evidence_view){
@@ -174,10 +174,10 @@ static void resolve(struct evidence *evidence)
 	}
 }
 
-/* Without candidates, and words that allow. */
+/* Without candidates, words that allow, and context. */
 static bool is_plain(const struct evidence_window *window)
 {
-	return !window->has_candidates && window->allow_count == 0;
+	return !window->has_candidates && window->allow_count == 0 && window->context.count == 0;
 }
 
 /*
@@ -206,6 +206,33 @@ static void join_last(struct evidence *evidence, uint32_t overlap_bytes)
 	evidence->resolved_count--;
 }
 
+/*
+ * How many of the new bytes are kept as context of earlier windows' candidates.
+ * Where windows are in order, those candidates are known.
+ */
+static uint64_t context_head(const struct evidence_source *source, const struct evidence *evidence,
+	const struct pinion_window *window)
+{
+	uint64_t from = window->base_offset_bytes + window->prefix_bytes;
+
+	if (!source->in_order) {
+		return from == 0 ? 0 : source->needs.context_bytes;
+	}
+	return evidence->context_to > from ? evidence->context_to - from : 0;
+}
+
+static void note_context(const struct evidence_source *source, struct evidence *evidence,
+	const struct candidates *found)
+{
+	uint32_t reach = source->needs.context_bytes;
+
+	for (size_t i = 0; reach > 0 && i < found->count; i++) {
+		if (found->items[i].end + reach > evidence->context_to) {
+			evidence->context_to = found->items[i].end + reach;
+		}
+	}
+}
+
 int evidence_gather(const struct evidence_source *source, struct evidence *evidence,
 	const struct pinion_window *window, const struct engine_yield *yield,
 	struct evidence_window **out_window)
@@ -219,12 +246,14 @@ int evidence_gather(const struct evidence_source *source, struct evidence *evide
 	if (error == 0) {
 		error = make_view(source, evidence, window, found, &view, &copy);
 		view.newlines = yield->newlines;
+		view.context_head = context_head(source, evidence, window);
 	}
 	if (error == 0) {
 		error = evidence_window_fill(source, &view, found, kept);
 	}
 	free(copy);
 	if (error == 0 && source->in_order && !window->is_last) {
+		note_context(source, evidence, found);
 		error = carry_on(evidence, window);
 	}
 	if (error != 0) {
@@ -441,4 +470,44 @@ void evidence_find(struct evidence *evidence, const struct rules *rules,
 		out_place->text = window->texts + quote->text;
 		out_place->text_bytes = quote->text_bytes;
 	}
+}
+
+/* Adds the part of a snippet that is in [from, until). */
+static int copy_part(
+	const struct snippet *item, uint64_t from, uint64_t until, struct snippets *out)
+{
+	uint64_t end = item->start + item->length;
+	uint64_t first = item->start > from ? item->start : from;
+	uint64_t last = end < until ? end : until;
+	struct snippet part = {.start = first};
+
+	if (first >= last) {
+		return 0;
+	}
+	part.bytes = item->bytes + (first - item->start);
+	part.length = (size_t)(last - first);
+	return snippets_add(out, &part);
+}
+
+int evidence_copy(
+	const struct evidence *evidence, uint64_t from, uint64_t until, struct snippets *out)
+{
+	size_t index = find_window(evidence, from);
+	int error = 0;
+
+	/* A window's old bytes may begin before those of others. */
+	index = index == evidence->window_count ? 0 : index;
+	for (; index < evidence->resolved_count && error == 0; index++) {
+		const struct evidence_window *window = evidence->windows[index];
+
+		if (window->from > until && window->from - until > BACK_BYTES) {
+			break;
+		}
+		for (size_t i = snippets_first(&window->context, from); i < window->context.count &&
+			window->context.items[i].start < until && error == 0;
+			i++) {
+			error = copy_part(&window->context.items[i], from, until, out);
+		}
+	}
+	return error;
 }

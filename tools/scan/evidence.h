@@ -19,6 +19,10 @@
  * lines, its colon at most EVIDENCE_REACH bytes away; findings_file.hold keeps
  * findings back until these bytes have been seen.
  *
+ * For lines around findings (context.h), each window leaves the bytes around
+ * its candidates, and its first new ones, which may be those after an earlier
+ * window's candidate.
+ *
  * Context: windows are gathered by any worker. All else is done by a worker
  * that holds the lock of the file's findings, as it does while it shows some.
  */
@@ -28,6 +32,7 @@
 #include "tools/scan/engine.h"
 #include "tools/scan/finding.h"
 #include "tools/scan/rules.h"
+#include "tools/scan/snippets.h"
 
 #include <pinion/scan.h>
 
@@ -45,11 +50,14 @@ struct evidence_needs {
 	bool digests;
 	bool allows;
 	uint32_t text_bytes; /* the most of a finding's first bytes */
+	/* On each side of a finding, for lines around it. */
+	uint32_t context_bytes;
 };
 
 static inline bool evidence_needed(const struct evidence_needs *needs)
 {
-	return needs->lines || needs->digests || needs->allows || needs->text_bytes > 0;
+	return needs->lines || needs->digests || needs->allows || needs->text_bytes > 0 ||
+		needs->context_bytes > 0;
 }
 
 static inline bool evidence_counts_lines(const struct evidence_needs *needs)
@@ -57,10 +65,15 @@ static inline bool evidence_counts_lines(const struct evidence_needs *needs)
 	return needs->lines || needs->allows;
 }
 
-/* What windows have to overlap by, where an engine needs `bytes`. */
+/*
+ * What windows have to overlap by, where an engine needs `bytes`. The context
+ * before a candidate is then in the window that finds it.
+ */
 static inline uint32_t evidence_overlap_bytes(const struct evidence_needs *needs, uint32_t bytes)
 {
-	return needs->allows && bytes < EVIDENCE_OVERLAP ? EVIDENCE_OVERLAP : bytes;
+	uint32_t least = needs->allows ? EVIDENCE_OVERLAP : 0;
+
+	return (bytes < least ? least : bytes) + needs->context_bytes;
 }
 
 struct evidence_window;
@@ -89,6 +102,7 @@ struct evidence {
 	uint8_t *carry;
 	size_t carry_length;
 	uint64_t carry_line_start; /* of the line that its first byte is in */
+	uint64_t context_to;	   /* the bytes up to here are context of a candidate */
 };
 
 /* How a file's evidence is gathered. */
@@ -142,6 +156,17 @@ void evidence_find(struct evidence *evidence, const struct rules *rules,
  */
 bool evidence_find_line(const struct evidence *evidence, uint64_t offset, uint64_t *out_number,
 	uint64_t *out_start);
+
+/*
+ * Adds to `out` those of the bytes [from, until) that windows have left as
+ * context: of a finding all that are at most `context_bytes` away. Instead of a
+ * hole there is one zero. Bytes before a finding of an unbounded rule are there
+ * if it is at most EVIDENCE_CARRY - context_bytes long.
+ *
+ * Errors: -ENOMEM.
+ */
+int evidence_copy(
+	const struct evidence *evidence, uint64_t from, uint64_t until, struct snippets *out);
 
 /* No finding that starts before `offset` will be asked for. */
 void evidence_forget(struct evidence *evidence, uint64_t offset);

@@ -510,6 +510,62 @@ static int quote_all(const struct evidence_source *source, const struct evidence
 	return 0;
 }
 
+/* ---- context ---- */
+
+/*
+ * Keeps [from, until), as far as the view has it. A hole's first zero ends the
+ * text before it; more of them are of no use.
+ */
+static int keep_piece(struct evidence_window *window, const struct evidence_view *view,
+	uint64_t from, uint64_t until)
+{
+	static uint8_t zero;
+	uint64_t end = view->base + view->length;
+	struct snippet piece = {.start = from > view->base ? from : view->base};
+	int error = 0;
+
+	if (piece.start < end && piece.start < until) {
+		piece.bytes = (uint8_t *)(uintptr_t)view->bytes + (piece.start - view->base);
+		piece.length = (size_t)((until < end ? until : end) - piece.start);
+		error = snippets_add(&window->context, &piece);
+	}
+	piece.start = from > end ? from : end;
+	if (error == 0 && piece.start < until && piece.start < end + view->zeros) {
+		piece.bytes = &zero;
+		piece.length = 1;
+		error = snippets_add(&window->context, &piece);
+	}
+	return error;
+}
+
+/*
+ * All of a confirmed rule's candidate, whose finding may be a part of it; of
+ * others the bytes around them, and the last one, which may end the line.
+ */
+static int keep_context(const struct evidence_source *source, const struct evidence_view *view,
+	const struct candidates *found, struct evidence_window *window)
+{
+	uint64_t reach = source->needs.context_bytes;
+	uint64_t from = view->base + view->fresh;
+	int error = keep_piece(window, view, from, from + view->context_head);
+
+	for (size_t i = 0; i < found->count && error == 0; i++) {
+		const struct candidate *candidate = &found->items[i];
+		uint64_t first = candidate->start > reach ? candidate->start - reach : 0;
+
+		if (source->rules->items[candidate->rule].filter != NULL) {
+			error = keep_piece(window, view, first, candidate->end + reach);
+			continue;
+		}
+		error = keep_piece(window, view, first, candidate->start);
+		if (error == 0) {
+			error = keep_piece(
+				window, view, candidate->end - 1, candidate->end + reach);
+		}
+	}
+	return error;
+}
+
 int evidence_window_fill(const struct evidence_source *source, const struct evidence_view *view,
 	const struct candidates *found, struct evidence_window *window)
 {
@@ -526,7 +582,8 @@ int evidence_window_fill(const struct evidence_source *source, const struct evid
 	if (error == 0 && found->count > 0 && (needs->digests || needs->text_bytes > 0)) {
 		error = quote_all(source, view, found, window);
 	}
-	return error;
+	return error == 0 && needs->context_bytes > 0 ? keep_context(source, view, found, window)
+						      : error;
 }
 
 bool evidence_window_join(
@@ -568,5 +625,6 @@ void evidence_window_free(struct evidence_window *window)
 	free(window->allows);
 	free(window->quotes);
 	free(window->texts);
+	snippets_free(&window->context);
 	free(window);
 }

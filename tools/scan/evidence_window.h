@@ -49,6 +49,7 @@ struct evidence_window {
 	size_t quote_count;
 	uint8_t *texts;
 	size_t text_bytes;
+	struct snippets context; /* bytes around candidates, and the first new ones */
 };
 
 /* The bytes that are there: [0, fresh) are old, and those after them new. */
@@ -61,6 +62,7 @@ struct evidence_view {
 	uint64_t line_start; /* of the first line, where it starts before the bytes */
 	bool has_line_start;
 	bool is_last;
+	uint64_t context_head;	       /* number of new bytes that are other windows' context */
 	struct newlines_part newlines; /* counted already */
 };
 

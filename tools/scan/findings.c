@@ -252,11 +252,12 @@ static bool is_decided(const struct findings *findings, const struct findings_fi
 }
 
 /* Whether one more may not be shown. */
-static bool is_cut(const struct findings *findings, struct findings_rule *state)
+static bool is_cut(const struct findings *findings, struct findings_rule *state, uint64_t start)
 {
 	uint64_t max = findings->rules->findings_max;
 
 	state->is_cut = max != 0 && state->taken_count == max;
+	state->cut_at = start;
 	return state->is_cut;
 }
 
@@ -329,7 +330,7 @@ static int decide_rule(
 			if (!is_decided(findings, file, state, candidate->start)) {
 				break;
 			}
-			if (is_cut(findings, state)) {
+			if (is_cut(findings, state, candidate->start)) {
 				if (!state->is_over) {
 					set_over(findings, file, state);
 				}
@@ -365,7 +366,7 @@ static int decide_confirmed(
 	int status;
 
 	while ((status = clusters_next(findings, file, state, &finding)) == 1) {
-		if (!is_unwanted(findings, state->rule) && is_cut(findings, state)) {
+		if (!is_unwanted(findings, state->rule) && is_cut(findings, state, finding.start)) {
 			free(finding.text);
 			state->open.count = 0;
 			state->taken_to = state->shown_to;
@@ -455,12 +456,19 @@ static uint64_t find_watermark(const struct findings *findings, const struct fin
 	return watermark;
 }
 
-/* Whether the bytes after it have come, too. */
+/*
+ * Whether the bytes after it have come, too, and the findings in them, if they
+ * are asked for: before `known_to` none is missing.
+ */
 static bool is_held_long(const struct findings *findings, const struct findings_file *file,
-	const struct finding *finding)
+	const struct finding *finding, uint64_t known_to)
 {
-	return file->complete_to == UINT64_MAX ||
-		finding->end + findings->hold_bytes <= file->complete_to;
+	uint64_t until = finding->end + findings->hold_bytes;
+
+	if (findings->holds_for_others && known_to != UINT64_MAX && until > known_to) {
+		return false;
+	}
+	return file->complete_to == UINT64_MAX || until <= file->complete_to;
 }
 
 /* Whether its companions are not decided yet. */
@@ -471,16 +479,35 @@ static bool is_waiting(const struct findings *findings, const struct findings_fi
 		companions_concern(findings->rules, finding->rule);
 }
 
+/* No finding that starts before this is to come, or may be dropped. */
+static uint64_t find_known(
+	const struct findings *findings, const struct findings_file *file, uint64_t watermark)
+{
+	size_t index = 0;
+
+	if (!findings->holds_for_others || !findings->rules->has_companions || file->has_ended) {
+		return watermark;
+	}
+	while (index < file->held.count && !is_waiting(findings, file, &file->held.items[index])) {
+		index++;
+	}
+	return index < file->held.count && file->held.items[index].start < watermark
+		? file->held.items[index].start
+		: watermark;
+}
+
 /* Leaves the others sorted. */
 static void show_decided(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg)
 {
 	uint64_t watermark = find_watermark(findings, file);
+	uint64_t known_to;
 	size_t count = 0;
 
 	finding_list_sort(&file->held);
+	known_to = find_known(findings, file, watermark);
 	while (count < file->held.count && file->held.items[count].start < watermark &&
-		is_held_long(findings, file, &file->held.items[count]) &&
+		is_held_long(findings, file, &file->held.items[count], known_to) &&
 		!is_waiting(findings, file, &file->held.items[count])) {
 		count++;
 	}
@@ -612,6 +639,37 @@ uint64_t findings_settled_to(const struct findings *findings, const struct findi
 		settled_to = file->held.items[0].start;
 	}
 	return settled_to;
+}
+
+/* Where matches of a rule may be missing. */
+static uint64_t known_to_of(const struct rules *rules, const struct findings_rule *state)
+{
+	uint32_t width = rules->items[state->rule].max_width;
+
+	if (state->costly_count > 0) {
+		return state->costly_at;
+	}
+	if (!state->is_over) {
+		return UINT64_MAX;
+	}
+	if (state->is_cut) {
+		return state->cut_at;
+	}
+	return width != RULE_WIDTH_UNBOUNDED && state->searched_to > width
+		? state->searched_to - width
+		: 0;
+}
+
+uint64_t findings_known_to(const struct rules *rules, const struct findings_file *file)
+{
+	uint64_t known_to = UINT64_MAX;
+
+	for (size_t i = 0; i < file->rule_count; i++) {
+		uint64_t here = known_to_of(rules, &file->rules[i]);
+
+		known_to = here < known_to ? here : known_to;
+	}
+	return known_to;
 }
 
 void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg)

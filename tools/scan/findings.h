@@ -49,6 +49,11 @@ struct findings {
 	 * its end have come, or the file has ended.
 	 */
 	uint32_t hold_bytes;
+	/*
+	 * It is shown when, too, all findings that start among these bytes are
+	 * known: they follow it in findings_file.held.
+	 */
+	bool holds_for_others;
 };
 
 /* State of a rule in a file. */
@@ -65,6 +70,7 @@ struct findings_rule {
 	bool is_costly;	       /* it is over because matches took too many steps */
 	uint64_t costly_count; /* matches that did */
 	uint64_t costly_at;    /* the first of them starts there */
+	uint64_t cut_at;       /* where is_cut: the one more starts there */
 	bool knows_path;       /* of a confirmed rule: is_elsewhere is set */
 	bool is_elsewhere;     /* it is not about files of this path */
 	/* By start, one for each; of a confirmed rule: clusters.h. */
@@ -141,6 +147,12 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 
 /* No finding that starts before this will be shown any more. Under the lock. */
 uint64_t findings_settled_to(const struct findings *findings, const struct findings_file *file);
+
+/*
+ * A limit may have ended a rule: no finding of it that starts before this is
+ * missing. Under the lock.
+ */
+uint64_t findings_known_to(const struct rules *rules, const struct findings_file *file);
 
 /* After that: each rule that has reached a limit, in their order. */
 void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg);

@@ -331,6 +331,10 @@ int scan_job_close(
 	int close_error = search_close(
 		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
 
+	if (job->options->report.style.has_context) {
+		reporter_context_end(&job->reporter, &show.worker->reporter, file);
+		write_lines(&show, NULL);
+	}
 	if (searched->decoded != NULL) {
 		return error != 0 ? error : close_error;
 	}

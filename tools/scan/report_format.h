@@ -31,7 +31,13 @@ struct report_style {
 	bool has_offsets; /* -b */
 	bool has_colors;
 	int redact_percent; /* of a finding that are hidden */
+	bool has_context;   /* the lines of findings, too (context.h) */
+	uint32_t lines_before;
+	uint32_t lines_after;
 };
+
+/* Between groups of lines. */
+#define REPORT_GROUP_END "--\n"
 
 /* What a document says about its run. */
 struct report_run {
@@ -103,6 +109,14 @@ void report_shape_text_path(struct output_text *out, const char *path, size_t pa
 
 /* With the commit before it, where there is one. */
 void report_append_path(const struct report_out *out);
+
+/* A line of text output that is no finding; `place`: its number, or offset. */
+void report_context_line(
+	const struct report_out *out, uint64_t place, const struct output_text *text);
+
+/* Around the excerpt of a secret in such a line. */
+void report_begin_match(struct output_text *out, const struct report_style *style);
+void report_end_match(struct output_text *out, const struct report_style *style);
 
 enum { REPORT_LIMIT_BYTES = 320 };
 

@@ -111,6 +111,35 @@ static bool parse_counts(struct report_options *options, const char *value)
 	return set_form(options, &report_counts);
 }
 
+static bool parse_lines(const char *name, const char *value, uint32_t *out_count)
+{
+	uint64_t count;
+
+	if (!options_count(name, value, 0, UINT32_MAX, &count)) {
+		return false;
+	}
+	*out_count = (uint32_t)count;
+	return true;
+}
+
+static bool parse_after(struct report_options *options, const char *value)
+{
+	options->has_after = true;
+	return parse_lines("after-context", value, &options->style.lines_after);
+}
+
+static bool parse_before(struct report_options *options, const char *value)
+{
+	options->has_before = true;
+	return parse_lines("before-context", value, &options->style.lines_before);
+}
+
+static bool parse_context(struct report_options *options, const char *value)
+{
+	options->style.has_context = true;
+	return parse_lines("context", value, &options->context_lines);
+}
+
 static bool parse_color(struct report_options *options, const char *value)
 {
 	static const char *const words[] = {
@@ -141,6 +170,9 @@ static const struct {
 	{"no-allow", parse_no_allow},
 	{"files-with-findings", parse_paths},
 	{"count", parse_counts},
+	{"after-context", parse_after},
+	{"before-context", parse_before},
+	{"context", parse_context},
 	{"color", parse_color},
 	{"output", parse_output},
 };
@@ -168,6 +200,21 @@ static bool has_colors(const struct report_options *options)
 		strcmp(terminal, "dumb") != 0;
 }
 
+/* As grep has it: -A and -B outrank -C. False: reported. */
+static bool check_context(struct report_options *options)
+{
+	struct report_style *style = &options->style;
+
+	style->lines_after = options->has_after ? style->lines_after : options->context_lines;
+	style->lines_before = options->has_before ? style->lines_before : options->context_lines;
+	style->has_context = style->has_context || options->has_after || options->has_before;
+	if (style->has_context && options->format != &report_text) {
+		report_line("-A, -B and -C are about text output: leave --format, -l and -c out");
+		return false;
+	}
+	return true;
+}
+
 bool report_options_check(struct report_options *options)
 {
 	if (options->has_format && options->has_own_form) {
@@ -176,6 +223,9 @@ bool report_options_check(struct report_options *options)
 	}
 	if (options->has_both_forms) {
 		report_line("-l shows files, -c their findings' numbers: leave one out");
+		return false;
+	}
+	if (!check_context(options)) {
 		return false;
 	}
 	options->style.has_colors = options->format == &report_text && has_colors(options);

@@ -23,7 +23,11 @@ struct report_options {
 	bool has_own_form;  /* -l, --count */
 	bool has_both_forms;
 	const char *output_file; /* NULL: standard output */
-	int color;		 /* an enum of report_options.c */
+	/* Lines of context, of which -C is where the others are not given. */
+	uint32_t context_lines;
+	bool has_before;
+	bool has_after;
+	int color; /* an enum of report_options.c */
 };
 
 /* Rows for a command's table of options, to be used between braces. */
@@ -45,6 +49,13 @@ struct report_options {
 	'l', "files-with-findings", NULL, "print the paths of files with findings only", NULL
 #define REPORT_SPEC_COUNTS \
 	'c', "count", NULL, "print the number of findings of each file with some, PATH:N", NULL
+#define REPORT_SPEC_AFTER \
+	'A', "after-context", "N", "show the line of each finding, and N lines after it", NULL
+#define REPORT_SPEC_BEFORE \
+	'B', "before-context", "N", "show the line of each finding, and N lines before it", NULL
+#define REPORT_SPEC_CONTEXT \
+	'C', "context", "N", "both: N lines before and after it", \
+		"As PATH-LINE-TEXT, with secrets hidden as in findings; 4096 bytes each way."
 #define REPORT_SPEC_COLOR \
 	0, "color", "[=WHEN]", "colours: auto (default), always, never", \
 		"auto: on a terminal, unless NO_COLOR is set or TERM is dumb."

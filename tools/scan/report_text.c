@@ -2,7 +2,8 @@
 /*
  * Text: PATH:LINE:COLUMN: RULE: EXCERPT, as editors take it; with -b
  * PATH:START-END: RULE: EXCERPT. Nothing in it is raw but colours. Where a
- * commit has the file, PATH is COMMIT:PATH, as `git show` takes it.
+ * commit has the file, PATH is COMMIT:PATH, as `git show` takes it. Lines of
+ * context are PATH-LINE-TEXT.
  */
 #include "tools/scan/report_format.h"
 
@@ -79,6 +80,37 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_append(lines, ": ", 2);
 	report_excerpt(lines, out->style, finding);
 	append_author(out);
+	output_text_append(lines, "\n", 1);
+}
+
+void report_begin_match(struct output_text *out, const struct report_style *style)
+{
+	if (style->has_colors) {
+		output_text_string(out, COLOR_RULE);
+	}
+}
+
+void report_end_match(struct output_text *out, const struct report_style *style)
+{
+	if (style->has_colors) {
+		output_text_string(out, COLOR_END);
+	}
+}
+
+void report_context_line(
+	const struct report_out *out, uint64_t place, const struct output_text *text)
+{
+	struct output_text *lines = out->lines;
+
+	begin_color(out, COLOR_PATH);
+	report_append_path(out);
+	end_color(out);
+	output_text_append(lines, "-", 1);
+	begin_color(out, COLOR_PLACE);
+	output_text_decimal(lines, place);
+	end_color(out);
+	output_text_append(lines, "-", 1);
+	output_text_append(lines, text->bytes, text->length);
 	output_text_append(lines, "\n", 1);
 }
 

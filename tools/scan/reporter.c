@@ -7,6 +7,7 @@
 
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/context.h"
 #include "tools/scan/decode.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ void reporter_worker_fini(struct reporter_worker *worker)
 {
 	output_text_free(&worker->lines);
 	output_text_free(&worker->path);
+	output_text_free(&worker->excerpt);
 }
 
 struct evidence_needs reporter_needs(const struct reporter *reporter)
@@ -44,8 +46,9 @@ struct evidence_needs reporter_needs(const struct reporter *reporter)
 	struct evidence_needs needs = options->format->needs;
 
 	if (options->format == &report_text && options->style.has_offsets) {
-		needs.lines = false;
+		needs.lines = options->style.has_context;
 	}
+	needs.context_bytes = options->style.has_context ? CONTEXT_BYTES : 0;
 	needs.digests = needs.digests || options->has_baseline || reporter->needs_prints;
 	needs.allows =
 		!options->heeds_nothing && reporter->rules->count > reporter->first_allowable;
@@ -140,6 +143,58 @@ static void move_decoded(const struct decoded *decoded, struct report_finding *f
 	decoded->locate(decoded, finding);
 }
 
+static void take_finding(struct reporter *reporter, const struct evidence_needs *needs,
+	struct search_file *searched, const struct finding *found, struct report_finding *finding)
+{
+	*finding = (struct report_finding){
+		.rule = &reporter->rules->items[found->rule],
+		.rule_index = found->rule,
+		.start = found->start,
+		.end = found->end,
+		.secret_start = found->secret_start,
+		.secret_end = found->secret_end,
+		.text = found->text,
+		.text_start = found->text_start,
+		.text_bytes = found->text_bytes,
+		.head = found->head,
+	};
+	if (evidence_needed(needs)) {
+		evidence_find(&searched->evidence, reporter->rules, found, &finding->place);
+	}
+	if (finding->rule->filter != NULL) {
+		quote_secret(needs, found, &finding->place);
+	}
+}
+
+/* ---- context ---- */
+
+/* Has all secrets near the first finding hidden, of which some are already. */
+static bool hide_secrets(struct reporter *reporter, struct reporter_worker *worker,
+	struct search_file *searched, const struct finding *first)
+{
+	const struct finding_list *held = &searched->findings.held;
+	struct evidence_needs needs = reporter_needs(reporter);
+	bool is_hidden;
+
+	if (searched->context == NULL) {
+		searched->context = context_create();
+	}
+	is_hidden = searched->context != NULL;
+	while (is_hidden && searched->hidden_count < held->count &&
+		held->items[searched->hidden_count].start < first->end + CONTEXT_BYTES) {
+		const struct finding *found = &held->items[searched->hidden_count++];
+		struct report_finding finding;
+
+		take_finding(reporter, &needs, searched, found, &finding);
+		worker->excerpt.length = 0;
+		report_excerpt(&worker->excerpt, &reporter->options->style, &finding);
+		is_hidden = !worker->excerpt.failed &&
+			context_hide(searched->context, finding.secret_start, finding.secret_end,
+				&worker->excerpt) == 0;
+	}
+	return is_hidden;
+}
+
 size_t reporter_findings(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct finding *findings, size_t count)
 {
@@ -147,29 +202,17 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 	struct search_file *searched = file->user;
 	struct evidence_needs needs = reporter_needs(reporter);
 	struct report_out out = begin(reporter, worker, file);
+	bool has_context = reporter->options->style.has_context;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct report_finding finding = {
-			.rule = &reporter->rules->items[findings[i].rule],
-			.rule_index = findings[i].rule,
-			.start = findings[i].start,
-			.end = findings[i].end,
-			.secret_start = findings[i].secret_start,
-			.secret_end = findings[i].secret_end,
-			.text = findings[i].text,
-			.text_start = findings[i].text_start,
-			.text_bytes = findings[i].text_bytes,
-			.head = findings[i].head,
-		};
+		struct report_finding finding;
 
-		if (evidence_needed(&needs)) {
-			evidence_find(
-				&searched->evidence, reporter->rules, &findings[i], &finding.place);
+		if (has_context && !hide_secrets(reporter, worker, searched, &findings[i])) {
+			worker->lines.failed = true;
+			break;
 		}
-		if (finding.rule->filter != NULL) {
-			quote_secret(&needs, &findings[i], &finding.place);
-		}
+		take_finding(reporter, &needs, searched, &findings[i], &finding);
 		if (!complete_finding(reporter, worker, file, &finding)) {
 			continue;
 		}
@@ -177,12 +220,33 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 		if (searched->decoded != NULL) {
 			move_decoded(searched->decoded, &finding);
 		}
+		if (has_context) {
+			context_begin_finding(searched->context, &out, &searched->evidence,
+				&finding, findings_known_to(reporter->rules, &searched->findings));
+		}
 		if (format->finding != NULL) {
 			format->finding(&out, &finding);
 		}
 	}
+	/* The first ones are dropped now. */
+	searched->hidden_count -= has_context && searched->hidden_count >= count ? count : 0;
 	worker->finding_count += shown;
 	return shown;
+}
+
+void reporter_context_end(struct reporter *reporter, struct reporter_worker *worker,
+	const struct pinion_scan_file *file)
+{
+	struct search_file *searched = file->user;
+
+	worker->lines.length = 0;
+	if (searched->context != NULL) {
+		struct report_out out = begin(reporter, worker, file);
+
+		context_end(searched->context, &out);
+		context_destroy(searched->context);
+		searched->context = NULL;
+	}
 }
 
 /* What a document has at its end. */
@@ -273,14 +337,40 @@ static bool write_begin(struct reporter *reporter)
 	return is_written;
 }
 
+static bool write_lines(const struct reporter *reporter, const char *bytes, size_t length)
+{
+	return reporter->options->style.has_colors ? output_write_escaped(bytes, length)
+						   : output_write(bytes, length);
+}
+
+/* The first group of lines needs no separator. */
+static bool write_groups(struct reporter *reporter, const char *bytes, size_t length)
+{
+	static const char separator[] = REPORT_GROUP_END;
+	size_t begun = 0;
+	bool is_written;
+
+	pthread_mutex_lock(&reporter->lock);
+	if (!reporter->has_findings && length >= sizeof(separator) - 1 &&
+		memcmp(bytes, separator, sizeof(separator) - 1) == 0) {
+		begun = sizeof(separator) - 1;
+	}
+	reporter->has_findings = true;
+	is_written = write_lines(reporter, bytes + begun, length - begun);
+	pthread_mutex_unlock(&reporter->lock);
+	return is_written;
+}
+
 static bool write_text(struct reporter *reporter, const char *bytes, size_t length)
 {
 	const struct report_format *format = reporter->options->format;
 	bool is_written;
 
+	if (reporter->options->style.has_context) {
+		return write_groups(reporter, bytes, length);
+	}
 	if (format->begin == NULL) {
-		return reporter->options->style.has_colors ? output_write_escaped(bytes, length)
-							   : output_write(bytes, length);
+		return write_lines(reporter, bytes, length);
 	}
 	pthread_mutex_lock(&reporter->lock);
 	is_written = write_begin(reporter);

@@ -20,10 +20,10 @@ struct reporter {
 	struct report_run run;
 	struct sorted_output *sorted; /* NULL: files are written as they end */
 	bool needs_prints;	      /* of all findings, whatever the format shows */
-	/* Of a document. */
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock;	      /* guards what follows */
 	bool has_begun;
 	bool has_findings;
+	/* Of a document. */
 	struct output_text notes;
 	uint64_t lost_notes; /* beyond a limit on their bytes */
 };
@@ -32,7 +32,8 @@ struct reporter {
 struct reporter_worker {
 	struct output_text lines; /* to be written */
 	struct output_text path;
-	struct fingerprint print; /* of the last finding, if it has any */
+	struct output_text excerpt; /* of a secret in a line of context */
+	struct fingerprint print;   /* of the last finding, if it has any */
 	uint64_t finding_count;
 	uint64_t known_count;	/* of the baseline, not shown */
 	uint64_t allowed_count; /* by a word on their lines, not shown */
@@ -49,7 +50,7 @@ struct evidence_needs reporter_needs(const struct reporter *reporter);
 /*
  * Each leaves in worker->lines what there is to write, perhaps nothing, which
  * reporter_write() takes. reporter_findings() returns the number of findings
- * that are shown.
+ * that are shown; with context they are the first of findings_file.held.
  */
 size_t reporter_findings(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct finding *findings, size_t count);
@@ -59,6 +60,12 @@ void reporter_gaps(struct reporter *reporter, struct reporter_worker *worker,
 /* A rule that has reached a limit: a line on stderr, too. */
 void reporter_limit(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, const struct findings_limit *limit);
+/*
+ * No finding of the file is to come: the lines after its last one. Needs no
+ * evidence; frees the file's context.
+ */
+void reporter_context_end(struct reporter *reporter, struct reporter_worker *worker,
+	const struct pinion_scan_file *file);
 /* The file has ended, with that number of findings shown. */
 void reporter_file_end(struct reporter *reporter, struct reporter_worker *worker,
 	const struct pinion_scan_file *file, uint64_t shown_count);

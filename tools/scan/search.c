@@ -30,6 +30,10 @@ void search_ask(struct search *search, const struct evidence_needs *needs)
 	search->evidence.needs.lines =
 		needs->lines || companions_need_places(search->findings.rules);
 	search->findings.hold_bytes = needs->allows ? EVIDENCE_REACH + EVIDENCE_OVERLAP : 0;
+	search->findings.holds_for_others = needs->context_bytes > 0;
+	if (needs->context_bytes > search->findings.hold_bytes) {
+		search->findings.hold_bytes = needs->context_bytes;
+	}
 }
 
 void search_fini(struct search *search)

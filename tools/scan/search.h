@@ -12,6 +12,7 @@
 #include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
 
+struct context; /* context.h */
 struct source_facts;
 
 /* Shared by all workers. Zero-initialise. */
@@ -60,6 +61,8 @@ struct search_file {
 	const struct decoded *decoded;	  /* this is such a text; NULL: it is a file */
 	struct search_file *whole;	  /* of which; NULL: of none */
 	const struct source_facts *facts; /* of a source (source.h); NULL: a file */
+	struct context *context;	  /* the reporter's; NULL: none yet */
+	size_t hidden_count;		  /* the first of findings.held that it has already */
 	/* Its own bytes are not searched: nothing is found in it. */
 	bool is_taken;	/* [W:the first window's worker R:any] */
 	bool is_binary; /* for that reason */

@@ -83,8 +83,7 @@ static int append_rest(struct snippet *item, const struct snippet *other)
 					      (size_t)(end_of(other) - end));
 }
 
-/* The first item that ends at `offset` or further right. */
-static size_t first_reaching(const struct snippets *list, uint64_t offset)
+size_t snippets_first(const struct snippets *list, uint64_t offset)
 {
 	size_t low = 0;
 	size_t high = list->count;
@@ -103,7 +102,7 @@ static size_t first_reaching(const struct snippets *list, uint64_t offset)
 
 int snippets_add(struct snippets *list, const struct snippet *bytes)
 {
-	size_t first = first_reaching(list, bytes->start);
+	size_t first = snippets_first(list, bytes->start);
 	size_t until = first;
 	struct snippet *item;
 	int error = 0;
@@ -142,7 +141,7 @@ int snippets_add_all(struct snippets *list, const struct snippets *from)
 
 const struct snippet *snippets_find(const struct snippets *list, uint64_t offset)
 {
-	size_t index = first_reaching(list, offset + 1);
+	size_t index = snippets_first(list, offset + 1);
 
 	return index < list->count && list->items[index].start <= offset ? &list->items[index]
 									 : NULL;

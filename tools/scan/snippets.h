@@ -41,6 +41,9 @@ int snippets_add_all(struct snippets *list, const struct snippets *from);
 /* The snippet with the byte at `offset`, or NULL. */
 const struct snippet *snippets_find(const struct snippets *list, uint64_t offset);
 
+/* The index of the first snippet that ends at `offset` or further right. */
+size_t snippets_first(const struct snippets *list, uint64_t offset);
+
 /* Lets go of bytes before `offset`, as far as that is worth it. */
 void snippets_drop(struct snippets *list, uint64_t offset);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: lines, columns, digests, texts and words that allow are those of the
- * whole file, however it is cut into windows and in whatever order those come.
+ * Goal: lines, columns, digests, texts, words that allow and the bytes around a
+ * finding are those of the whole file, however it is cut into windows and in
+ * whatever order those come.
  *
  * Method: random texts with short, long and no lines, candidates at random
  * places, each in the window that has its end, as the engine hands them out.
@@ -26,6 +27,7 @@ enum {
 	TEXT_SHOWN = 20,
 	/* What the engine's windows hold back. */
 	HELD_BACK = 2,
+	CONTEXT_BYTES = 300,
 };
 
 static struct random_source source;
@@ -293,6 +295,45 @@ static void expect_place(const struct candidate *candidate, const struct evidenc
 	}
 }
 
+/* Up to the next zero; a hole has left one. */
+static void expect_run(const struct candidate *candidate, struct snippets *copy, size_t from,
+	size_t until, const char *what)
+{
+	for (size_t i = from; i < until; i++) {
+		const struct snippet *run = snippets_find(copy, i);
+
+		if (run == NULL || run->bytes[i - run->start] != text[i]) {
+			fail(what, candidate);
+		}
+		if (text[i] == 0) {
+			break;
+		}
+	}
+}
+
+static void expect_context(const struct evidence *evidence, const struct candidate *candidate)
+{
+	bool is_far = candidate->rule == 1 &&
+		candidate->end - candidate->start > EVIDENCE_CARRY - CONTEXT_BYTES;
+	size_t start = (size_t)candidate->start;
+	size_t end = (size_t)candidate->end;
+	size_t from = start > CONTEXT_BYTES ? start - CONTEXT_BYTES : 0;
+	size_t until = end + CONTEXT_BYTES < text_bytes ? end + CONTEXT_BYTES : text_bytes;
+	struct snippets copy = {0};
+
+	if (evidence_copy(evidence, from, end + CONTEXT_BYTES, &copy) != 0) {
+		fail("memory", candidate);
+	}
+	for (size_t i = from; i < start; i++) {
+		from = text[i] == 0 ? i + 1 : from;
+	}
+	if (!is_far) {
+		expect_run(candidate, &copy, from, start, "the context before");
+	}
+	expect_run(candidate, &copy, end - 1, until, "the context after");
+	snippets_free(&copy);
+}
+
 static int compare_starts(const void *left, const void *right)
 {
 	const struct candidate *a = left;
@@ -312,15 +353,17 @@ static void check_text(void)
 		{.max_width = (uint32_t)width}, {.max_width = RULE_WIDTH_UNBOUNDED}};
 	struct rules rules = {.items = rule_items, .count = 2};
 	struct evidence_source asked = {
-		.needs = {.lines = true, .digests = true, .allows = true, .text_bytes = TEXT_SHOWN},
+		.needs = {.lines = true,
+			.digests = true,
+			.allows = true,
+			.text_bytes = TEXT_SHOWN,
+			.context_bytes = CONTEXT_BYTES},
 		.rules = &rules,
-		.overlap_bytes = (uint32_t)width + HELD_BACK + 1,
 		.in_order = below(2) == 0,
 	};
 	struct evidence evidence = {0};
 
-	asked.overlap_bytes =
-		asked.overlap_bytes < EVIDENCE_OVERLAP ? EVIDENCE_OVERLAP : asked.overlap_bytes;
+	asked.overlap_bytes = evidence_overlap_bytes(&asked.needs, (uint32_t)width + HELD_BACK + 1);
 	fill_text(length);
 	count_lines();
 	cut(step, asked.overlap_bytes);
@@ -339,6 +382,7 @@ static void check_text(void)
 		evidence_find(&evidence, &rules, &finding, &place);
 		expect_place(&candidates[i], &place);
 		expect_bytes(&candidates[i], &place);
+		expect_context(&evidence, &candidates[i]);
 	}
 	evidence_fini(&evidence);
 }
