@@ -166,6 +166,25 @@ make_lines() {
 	done
 }
 
+@test "a secret whose end comes late is hidden, too" {
+	needs rules
+	# It begins in the line of each needle, of which all is known much sooner.
+	awk 'BEGIN {
+		for (i = 0; i < 100; i++) {
+			printf "needle%0450d hid secret\n", 0
+			for (j = 0; j < 1200; j++) print "filler"
+			print "end"
+		}
+	}' >lines
+	local window
+	for window in 4K 64K 1M; do
+		pinion scan -e needle -e 'hid(?s:.{0,9000})end' -C7 --window=$window lines
+		expect 1
+		[ "$(grep -c '^lines-.* hid.x20…$' out)" = 100 ]
+		! grep -qF secret out
+	done
+}
+
 @test "what a limit has hidden from the search is not shown" {
 	printf 'one needle\ntwo needle\nthree needle\nfour\n' >a
 	context -F -e needle -C2 --max-findings-per-file=1 a <<-'END'
