@@ -107,17 +107,21 @@ bool scanning_parse_no_follow(struct scanning_options *options, const char *valu
 
 bool scanning_parse_sort(struct scanning_options *options, const char *value)
 {
-	static const char *const words[] = {"none", "path", NULL};
+	static const char *const words[] = {"none", "path", "extent", NULL};
 	int index = options_choice("sort", value, words);
 	struct pinion_scan_config *scan = &options->scan;
 
-	if (index == 1 && scan->walk_order != PINION_SCAN_WALK_BY_PATH) {
-		options->unsorted = scan->walk_order;
-		scan->walk_order = PINION_SCAN_WALK_BY_PATH;
-	} else if (index == 0 && scan->walk_order == PINION_SCAN_WALK_BY_PATH) {
-		scan->walk_order = options->unsorted;
+	if (index < 0) {
+		return false;
 	}
-	return index >= 0;
+	if (scan->walk_order != PINION_SCAN_WALK_BY_PATH &&
+		scan->walk_order != PINION_SCAN_WALK_BY_EXTENT) {
+		options->unsorted = scan->walk_order;
+	}
+	scan->walk_order = index == 1 ? PINION_SCAN_WALK_BY_PATH
+		: index == 2	      ? PINION_SCAN_WALK_BY_EXTENT
+				      : options->unsorted;
+	return true;
 }
 
 bool scanning_parse_direct(struct scanning_options *options, const char *value)

@@ -50,9 +50,10 @@ struct scanning_options {
 		"Default: -P. A directory that leads back to itself is named."
 #define SCANNING_SPEC_NO_FOLLOW 'P', "no-follow", NULL, "do not follow them", NULL
 #define SCANNING_SPEC_SORT \
-	0, "sort", "ORDER", "path: output in the order of paths; none (default)", \
+	0, "sort", "ORDER", "path: output in the order of paths; extent; none (default)", \
 		"Of each PATH, byte by byte. Files are read many at once all the same; lines " \
-		"that wait for an earlier file are in memory, and beyond 16 MiB in TMPDIR."
+		"that wait for an earlier file are in memory, and beyond 16 MiB in TMPDIR. " \
+		"extent: files are read in their order on the disk, for disks with heads."
 #define SCANNING_SPEC_FILE_TIMEOUT \
 	0, "file-timeout", "SECONDS", "give a file up after SECONDS without a byte; default: 60", \
 		"It fails by name, and the others are read. So does one whose holes take " \

@@ -131,7 +131,7 @@ static int check_ranges(const struct pinion_scan_config *config, struct pin_refu
 		{"skip_ignored", config->skip_ignored, 0, 1},
 		{"report_gaps", config->report_gaps, 0, 1},
 		{"follow_links", config->follow_links, 0, 1},
-		{"walk_order", config->walk_order, 0, PINION_SCAN_WALK_BY_PATH},
+		{"walk_order", config->walk_order, 0, PINION_SCAN_WALK_BY_EXTENT},
 		{"progress_ns", config->progress_ns, 0, FILE_TIMEOUT_NS_MAX},
 		{"file_timeout_ns", config->file_timeout_ns, 0, FILE_TIMEOUT_NS_MAX},
 	};

@@ -10,6 +10,7 @@
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
 #include "runtime/scan/anchor.h"
+#include "runtime/scan/extent_order.h"
 #include "runtime/scan/walk.h"
 
 #include <errno.h>
@@ -22,8 +23,9 @@ struct tree {
 	struct pin_scan_root *root; /* NULL: no file below it was found yet */
 	size_t root_bytes;
 	struct pin_anchor anchor;
-	struct pin_scan_root *deep; /* the anchor, for files; NULL: none */
-	uint64_t deep_moves;	    /* of the anchor then */
+	struct pin_scan_root *deep;    /* the anchor, for files; NULL: none */
+	uint64_t deep_moves;	       /* of the anchor then */
+	struct pin_extent_batch batch; /* of files that wait, by extent */
 };
 
 /*
@@ -120,6 +122,17 @@ static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_
 	return tree->deep;
 }
 
+static int add_file(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	struct pin_scan_root *root = choose_root(tree, entry);
+
+	if (tree->scan->config.walk_order == PINION_SCAN_WALK_BY_EXTENT) {
+		return pin_extent_batch_take(
+			&tree->batch, tree->scan, entry->path, entry->path_bytes, root);
+	}
+	return pin_scan_add(tree->scan, entry->path, entry->path_bytes, root, true);
+}
+
 /*
  * The walk's entries on the adding thread: files get a slot, which may wait;
  * all else is reported at once.
@@ -140,8 +153,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 				scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, rc);
 			break;
 		}
-		return pin_scan_add(
-			scan, entry->path, entry->path_bytes, choose_root(tree, entry), true);
+		return add_file(tree, entry);
 	case PINION_WALK_SYMLINK:
 		pin_scan_report_path(scan, entry->path, entry->path_bytes,
 			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
@@ -170,6 +182,7 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
 	struct pinion_walk_config config;
+	int batch_rc;
 	int rc = pin_scan_refuse_worker(scan, "added to");
 
 	if (rc != 0) {
@@ -181,6 +194,9 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	config.order = scan->config.walk_order == PINION_SCAN_WALK_BY_PATH ? PINION_WALK_BY_PATH
 									   : PINION_WALK_LISTED;
 	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
+	batch_rc = pin_extent_batch_send(&tree.batch, scan);
+	rc = rc != 0 ? rc : batch_rc;
+	pin_extent_batch_fini(&tree.batch, scan->host);
 	pin_scan_send_batch(scan);
 	drop_deep(&tree);
 	pin_anchor_fini(scan->host, &tree.anchor);

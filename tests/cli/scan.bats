@@ -927,3 +927,27 @@ $hint" ]
 	scan --file-timeout=0.000001 --direct=never -e '[^a]{3}' -e 'a(?:\x00\x00)*b+' zeros
 	! grep 'its holes' err
 }
+
+@test "--sort=extent finds the same" {
+	mkdir -p tree/{a,b}
+	seq 1 2000 | while read -r i; do
+		echo "needle $i" >"tree/a/$i"
+	done
+	ln -s ../a/7 tree/b/link
+	: >tree/b/empty
+	scan -F -e needle --sort=path tree
+	expect 1
+	mv out sorted
+	# It ends where the order is chosen again, too.
+	scan -F -e needle --sort=path --sort=extent --stats=json tree
+	expect 1
+	LC_ALL=C sort out | cmp <(LC_ALL=C sort sorted) -
+	grep -q '"seen":2002' err
+	scan -F -e needle --sort=extent --sort=path tree
+	cmp sorted out
+	scan -F -e needle --sort=places tree
+	complains "places"
+	pinion sum -r --sort=extent tree
+	expect 0
+	[ "$(wc -l <out)" = 2001 ]
+}

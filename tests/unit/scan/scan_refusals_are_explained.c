@@ -72,7 +72,7 @@ static const struct range ranges[] = {
 	RANGE(skip_ignored, 0, 1, "scan refused: skip_ignored is 2, not 0 to 1\n"),
 	RANGE(report_gaps, 0, 1, "scan refused: report_gaps is 2, not 0 to 1\n"),
 	RANGE(follow_links, 0, 1, "scan refused: follow_links is 2, not 0 to 1\n"),
-	RANGE(walk_order, 0, 2, "scan refused: walk_order is 3, not 0 to 2\n"),
+	RANGE(walk_order, 0, 3, "scan refused: walk_order is 4, not 0 to 3\n"),
 };
 
 static int create_with(const struct range *range, uint32_t value)
