@@ -4,6 +4,7 @@
  */
 #include "tools/progress.h"
 
+#include "tools/amount.h"
 #include "tools/report.h"
 #include "tools/scanning.h"
 
@@ -89,21 +90,23 @@ bool progress_read(struct progress *out_progress)
 static bool describe(char *out_line, size_t bytes, struct progress *out_sum, double *out_seconds)
 {
 	char findings[40] = "";
-	double gigabytes;
+	char amount[AMOUNT_TEXT_BYTES];
+	char rate[AMOUNT_TEXT_BYTES];
 	double seconds;
 
 	if (!progress_read(out_sum)) {
 		return false;
 	}
 	seconds = scanning_seconds_now() - start_seconds;
-	gigabytes = (double)out_sum->bytes / 1e9;
 	if (counts_findings) {
 		snprintf(findings, sizeof(findings), " %llu findings,",
 			(unsigned long long)out_sum->findings);
 	}
-	snprintf(out_line, bytes, "progress: %llu files, %.3f GB, %.3f GB/s,%s %.1f s",
-		(unsigned long long)out_sum->ended_files, gigabytes,
-		seconds > 0 ? gigabytes / seconds : 0.0, findings, seconds);
+	snprintf(out_line, bytes, "progress: %llu files, %s, %s/s,%s %.1f s",
+		(unsigned long long)out_sum->ended_files,
+		amount_write(amount, (double)out_sum->bytes),
+		amount_write(rate, seconds > 0 ? (double)out_sum->bytes / seconds : 0.0), findings,
+		seconds);
 	*out_seconds = seconds;
 	return true;
 }

@@ -34,8 +34,8 @@ void progress_add(struct pinion_runtime *runtime, const struct progress *more);
 bool progress_read(struct progress *out_progress);
 
 /*
- * "N files, N.NNN GB, N.NNN GB/s, N findings, N.N s" on stderr, without the
- * findings where there can be none. Any thread.
+ * "N files, N.NNN GB, N.NNN GB/s, N findings, N.N s" on stderr, with units that
+ * fit (amount.h) and without the findings where there can be none. Any thread.
  */
 void progress_report(void);
 

@@ -4,6 +4,7 @@
  */
 #include "tools/scanning.h"
 
+#include "tools/amount.h"
 #include "tools/options.h"
 #include "tools/output_file.h"
 #include "tools/report.h"
@@ -340,13 +341,15 @@ double scanning_seconds_now(void)
 void scanning_report_speed(
 	const char *first, const struct pinion_scan_stats *totals, double seconds)
 {
-	double gigabytes = (double)totals->read_bytes / 1e9;
+	double bytes = (double)totals->read_bytes;
+	char all[AMOUNT_TEXT_BYTES];
+	char holes[AMOUNT_TEXT_BYTES];
+	char rate[AMOUNT_TEXT_BYTES];
 
-	report_note(
-		"%s%.3f GB (holes: %.3f GB) in %.3f s, %.3f GB/s; %llu file%s past the page cache",
-		first, gigabytes, (double)totals->hole_bytes / 1e9, seconds,
-		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)totals->direct_files,
-		totals->direct_files == 1 ? "" : "s");
+	report_note("%s%s (holes: %s) in %.3f s, %s/s; %llu file%s past the page cache", first,
+		amount_write(all, bytes), amount_write(holes, (double)totals->hole_bytes), seconds,
+		amount_write(rate, seconds > 0 ? bytes / seconds : 0.0),
+		(unsigned long long)totals->direct_files, totals->direct_files == 1 ? "" : "s");
 }
 
 int scanning_exit_status(bool has_trouble, bool has_found)

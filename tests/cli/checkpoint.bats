@@ -238,9 +238,9 @@ needs_digest() {
 	refused '--checkpoint-interval is about the log of --checkpoint=FILE'
 }
 
-# Bytes that a run has read, of its --stats.
-read_bytes() {
-	sed -n 's/.*[^0-9]\([0-9]*\.[0-9]*\) GB (holes.*/\1/p' err | tail -n 1 | tr -d .
+# Whole MB that a run has read, of its --stats.
+read_megabytes() {
+	amount_of '[:;] \([0-9.]* [kMG]B\) (holes.*' | awk '{ print int($1 / 1e6) }'
 }
 
 @test "a long file is gone on with in its middle, with lines, limits and checksums" {
@@ -264,7 +264,7 @@ read_bytes() {
 			# With other windows, on which nothing depends.
 			pinion $command --window=128K --stats --checkpoint=log --resume big
 			cmp out plain || { echo "$command, cut at $cut/8"; return 1; }
-			bytes=$(read_bytes)
+			bytes=$(read_megabytes)
 			[ "$((10#$bytes))" -ge "$least" ] || least=$((10#$bytes))
 		done
 		echo "$command: $least MB of 3 at least"

@@ -668,9 +668,8 @@ needs_kmsg() {
 		# Only the hashed part of the hole is counted.
 		offset=$(sed -n 's/.*given up at byte \([0-9]*\) of .*/\1/p' err)
 		grep -q "^pinion sum: $(awk -v bytes=$((offset + 6 + 3145728)) 'BEGIN { printf "%.3f", bytes / 1e9 }') GB (holes: " err
-		holes=$(sed -n 's/.*(holes: \([0-9]*\)\..*/\1/p' err)
 		# With that of `small`, and rounded to a MB.
-		[ "$holes" -le $(((offset + 3145728 + 500000) / 1000000000)) ]
+		[ "$(amount_of '(holes: \(.*\)) in.*')" -le $((offset + 3145728 + 500000)) ]
 	done
 	# The time is that of all holes of a file: data between them does not renew it.
 	perl -e 'open(my $f, "+<", "sparse") or die;
@@ -711,11 +710,11 @@ needs_kmsg() {
 		for _ in {1..500}; do
 			kill -USR1 "$pid"
 			sleep 0.02
-			! grep -qE 'progress: 0 files, [0-9]*\.?[0-9]*[1-9][0-9]* GB' err || break
+			! grep -qE 'progress: 0 files, [0-9]*\.?[0-9]*[1-9][0-9]* [MG]B, ' err || break
 		done
-		gigabytes=$(sed -n 's/.*progress: 0 files, \([0-9]*\)\.[0-9]* GB, .*/\1/p' err | tail -n 1)
-		grep -qE 'progress: 0 files, [0-9]*\.?[0-9]*[1-9][0-9]* GB' err
-		[ "$gigabytes" -lt 8000 ]
+		bytes=$(amount_of 'progress: 0 files, \(.*\), .*/s, .*')
+		[ "$bytes" -gt 0 ]
+		[ "$bytes" -lt 8000000000000 ]
 		stops "${command%% *}"
 	done
 }
@@ -739,7 +738,7 @@ needs_kmsg() {
 		done
 		found=" 2 findings,"
 		[[ $command == scan* ]] || found=
-		grep -qE "^pinion ${command%% *}: progress: 1 files, 0\.000 GB, [0-9.]+ GB/s,$found [0-9]+\.[0-9] s$" err
+		grep -qE "^pinion ${command%% *}: progress: 1 files, 0\.013 kB, 0\.[0-9]{3} kB/s,$found [0-9]+\.[0-9] s$" err
 		stops "${command%% *}"
 	done
 	exec 7<&-

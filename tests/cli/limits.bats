@@ -183,6 +183,14 @@ make_uncached() {
 	! grep -q targets: err
 }
 
+@test "--stats has units in which small amounts and low rates show" {
+	head -c 1500 /dev/zero | tr '\0' x >data
+	pinion sum -a "$(any)" --stats data
+	grep -qE "^pinion sum: 1\.500 kB \(holes: 0\.000 kB\) in [0-9.]+ s, [0-9]+\.[0-9]{3} [kM]B/s; " err
+	pinion scan -F -e needle --stats data
+	grep -qE "^pinion scan: findings: 0; 1\.500 kB \(holes: 0\.000 kB\) in [0-9.]+ s, [0-9]+\.[0-9]{3} [kM]B/s; " err
+}
+
 @test "all threads get the priorities, at the start and from a limits file" {
 	needs_ioprio
 	local start=$(nice)

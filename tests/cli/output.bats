@@ -533,7 +533,7 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	TERM=xterm script -qec "'$PINION' scan -0 --files-from=list --color=never -F -e needle" screen >/dev/null || :
 	wait $writer
 	# Drawn after a second, and removed before the second finding.
-	grep -q 'progress: 1 files, 0.000 GB, .* 1 findings, ' screen
+	grep -q 'progress: 1 files, 0.007 kB, .* 1 findings, ' screen
 	grep -q $'s\r\033\\[Kfile:1:1: e1: n…' screen
 	# Nothing is left of it at the end.
 	! tr '\n' ' ' <screen | grep -q $'progress:[^\033]*$'

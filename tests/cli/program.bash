@@ -41,6 +41,16 @@ expect() {
 	}
 }
 
+# amount_of PATTERN: bytes of the last line of stderr that ends with PATTERN, a
+# basic expression whose group is the amount: "1.250 MB" is 1250000.
+amount_of() {
+	sed -n "s|.*$1\$|\\1|p" err | tail -n 1 | awk '{
+		split("kB MB GB", units)
+		for (i = 1; i <= 3 && units[i] != $2; i++) {}
+		printf "%.0f\n", $1 * 1000 ^ i
+	}'
+}
+
 # Whether a sanitizer watches the program, so that it takes several times as long.
 is_sanitized() {
 	[[ $about == *san.so* ]]

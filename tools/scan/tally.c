@@ -7,6 +7,7 @@
 #endif
 #include "tools/scan/tally.h"
 
+#include "tools/amount.h"
 #include "tools/report.h"
 
 #include <errno.h>
@@ -150,12 +151,15 @@ static void append_archives(struct output_text *out, const struct archive_counts
 
 void tally_note_archives(const struct archive_counts *archives)
 {
+	char amount[AMOUNT_TEXT_BYTES];
+
 	report_note("archives: %llu, with %llu entries: %llu scanned, %llu links, %llu encrypted, "
-		    "%llu limited, %llu failed; %.3f GB",
+		    "%llu limited, %llu failed; %s",
 		(unsigned long long)archives->archives, (unsigned long long)entries_of(archives),
 		(unsigned long long)archives->scanned, (unsigned long long)archives->links,
 		(unsigned long long)archives->encrypted, (unsigned long long)archives->limited,
-		(unsigned long long)archives->failed, (double)archives->bytes / 1e9);
+		(unsigned long long)archives->failed,
+		amount_write(amount, (double)archives->bytes));
 }
 
 void tally_write(const struct tally *tally, const struct pinion_scan_stats *totals,
