@@ -13,6 +13,7 @@
 #include "tools/spelling.h"
 
 #include <errno.h>
+#include <pinion/config.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -307,19 +308,6 @@ static const char *parse_digits(const char *text, uint64_t *out_number)
 	return position == text ? NULL : position;
 }
 
-/* Whether the digits at `text` say more than fits. */
-static bool is_saturated(const char *text, uint64_t number)
-{
-	char most[24];
-
-	if (number != UINT64_MAX) {
-		return false;
-	}
-	text += strspn(text, "0");
-	snprintf(most, sizeof(most), "%llu", (unsigned long long)UINT64_MAX);
-	return strspn(text, "0123456789") > strlen(most) || strncmp(text, most, strlen(most)) != 0;
-}
-
 /* Operands, which are called in capitals, have none. */
 static const char *dashes(const char *name)
 {
@@ -412,32 +400,6 @@ bool options_period(const char *name, const char *text, uint64_t *out_ns)
 	return false;
 }
 
-/* Returns the factor a suffix stands for, 0 for none known. */
-static uint64_t size_factor(const char *suffix)
-{
-	static const char letters[] = "KMGT";
-	uint64_t unit = 1024;
-	uint64_t factor = 1;
-	const char *letter;
-
-	if (*suffix == '\0' || strcasecmp(suffix, "B") == 0) {
-		return 1;
-	}
-	letter = strchr(letters, *suffix >= 'a' ? *suffix - ('a' - 'A') : *suffix);
-	if (letter == NULL) {
-		return 0;
-	}
-	if (strcasecmp(suffix + 1, "B") == 0) {
-		unit = 1000;
-	} else if (suffix[1] != '\0' && strcasecmp(suffix + 1, "iB") != 0) {
-		return 0;
-	}
-	for (const char *step = letters; step <= letter; step++) {
-		factor *= unit;
-	}
-	return factor;
-}
-
 /* A number of bytes as options_size() takes it, in the largest unit. */
 static void format_size(char out[24], uint64_t bytes)
 {
@@ -455,18 +417,15 @@ static void format_size(char out[24], uint64_t bytes)
 bool options_size(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes)
 {
-	uint64_t number;
-	const char *end = parse_digits(text, &number);
-	uint64_t factor = end == NULL ? 0 : size_factor(end);
-	bool is_huge;
+	uint64_t bytes = 0;
+	int error = pinion_config_parse_size(text, &bytes);
 
-	if (factor == 0) {
+	if (error == -EINVAL) {
 		report_line(
 			"--%s: '%s' is not a size (examples: 65536, 64K, 1M, 10MB)", name, text);
 		return false;
 	}
-	is_huge = number > UINT64_MAX / factor || is_saturated(text, number);
-	if (is_huge || number * factor < min || number * factor > max) {
+	if (error != 0 || bytes < min || bytes > max) {
 		char least[24];
 		char most[24];
 
@@ -475,7 +434,7 @@ bool options_size(
 		report_line("--%s: %s is not between %s and %s", name, text, least, most);
 		return false;
 	}
-	*out_bytes = number * factor;
+	*out_bytes = bytes;
 	return true;
 }
 

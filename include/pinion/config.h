@@ -154,7 +154,8 @@ PINION_API void pinion_config_init_sized(struct pinion_config *config, uint32_t 
  * variables have no effect, and each that is set is a warning to `config->log`.
  *
  * The library reads the environment here and nowhere else, besides
- * pinion_thread_pool_sizes_from_env(). A PINION_* variable that no call reads
+ * pinion_thread_pool_sizes_from_env(). Fields of bytes take sizes, "10MB", as
+ * pinion_config_parse_size() reads them. A PINION_* variable that no call reads
  * is a warning to `config->log`, with the name nearest to it: once in a
  * process, by the first call that has a log.
  *
@@ -166,6 +167,18 @@ PINION_API void pinion_config_init_sized(struct pinion_config *config, uint32_t 
  * Since: 0.1
  */
 PINION_API int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *tuning);
+
+/*
+ * Reads a number of bytes as those variables take it: digits, and perhaps K, M,
+ * G or T (powers of 1024; KiB is K) or KB, MB, GB or TB (powers of 1000) in
+ * letters of either case, with no space in between. "10MB" is 10000000.
+ *
+ * Context: any thread; never blocks.
+ * Errors: -EINVAL: the text is no such number. -ERANGE: it does not fit 64
+ * bits.
+ * Since: 0.1
+ */
+PINION_API int pinion_config_parse_size(const char *text, uint64_t *out_bytes);
 
 PINION_END_DECLS
 

@@ -33,18 +33,20 @@ _Static_assert(CONFIG_BYTES_MIN == 112, "released size");
 _Static_assert(sizeof(struct pinion_config) == 128, "released size");
 _Static_assert(sizeof(struct pinion_tuning) == 344, "released size");
 
-#define ROW(part, member, variable, standard, min, max, multiple, words, is_set) \
+#define ROW(part, member, variable, standard, min, max, multiple, words, is_set, is_size) \
 	{ \
 #member, variable, PIN_CONFIG_IN_##part, offsetof(struct pinion_##part, member), \
 			sizeof(((struct pinion_##part *)0)->member), standard, min, max, multiple, \
-			words, is_set \
+			words, is_set, is_size \
 	}
 #define FIELD(part, member, variable, standard, min, max, multiple, words) \
-	ROW(part, member, variable, standard, min, max, multiple, words, false)
+	ROW(part, member, variable, standard, min, max, multiple, words, false, false)
 #define SET(part, member, variable, bits, words) \
-	ROW(part, member, variable, 0, 0, (1u << (bits)) - 1, 1, words, true)
+	ROW(part, member, variable, 0, 0, (1u << (bits)) - 1, 1, words, true, false)
 #define NUMBER(part, member, variable, standard, min, max) \
 	FIELD(part, member, variable, standard, min, max, 1, NULL)
+#define SIZE(part, member, variable, standard, min, max, multiple) \
+	ROW(part, member, variable, standard, min, max, multiple, NULL, false, true)
 
 enum {
 	BUFFER_BYTES_MAX = 256 << 20,
@@ -106,11 +108,10 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, ring_helper_count, "PINION_RING_HELPER_COUNT", 16, 1, 1024),
 	NUMBER(tuning, budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
 	NUMBER(tuning, budget_us, "PINION_BUDGET_US", 500, 1, 1000000),
-	FIELD(config, buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096,
-		NULL),
+	SIZE(config, buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096),
 	NUMBER(config, buffer_count, "PINION_BUFFER_COUNT", 0, 0, 65536),
-	FIELD(config, small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096,
-		BUFFER_BYTES_MAX, 4096, NULL),
+	SIZE(config, small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096,
+		BUFFER_BYTES_MAX, 4096),
 	NUMBER(config, small_buffer_count, "PINION_SMALL_BUFFER_COUNT", 48, 1, 65536),
 	FIELD(config, io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO,
 		PINION_IO_RING_MESSAGE, 1, io_level_words),
@@ -133,7 +134,7 @@ static const struct pin_config_field fields[] = {
 		PINION_WAKE_ROTATE, 1, wake_policy_words),
 	FIELD(tuning, fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE,
 		PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
-	FIELD(config, pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
+	SIZE(config, pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096),
 	NUMBER(tuning, watchdog_us, "PINION_WATCHDOG_US", 10000, 0, 60000000),
 	SET(tuning, io_without, "PINION_IO_WITHOUT", PIN_FEATURE_COUNT, io_feature_words),
 	NUMBER(tuning, lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
@@ -148,7 +149,7 @@ static const struct pin_config_field fields[] = {
 		PINION_POLLED_ALWAYS, 1, polled_words),
 	NUMBER(tuning, tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	NUMBER(tuning, registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
-	FIELD(tuning, stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
+	SIZE(tuning, stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096),
 	NUMBER(tuning, thread_pool_max, "PINION_THREAD_POOL_MAX", 0, 0, 1024),
 	NUMBER(tuning, job_log, "PINION_JOB_LOG", 0, 0, 1),
 	NUMBER(tuning, max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
@@ -159,10 +160,10 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, depth_min, "PINION_DEPTH_MIN", 8, 1, 65536),
 	NUMBER(tuning, depth_count_max, "PINION_DEPTH_COUNT_MAX", 1024, 1, DEPTH_MAX),
 	NUMBER(tuning, depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, 0, 65536),
-	NUMBER(tuning, depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX),
-	NUMBER(tuning, depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10,
-		DEPTH_BYTES_MAX),
-	NUMBER(tuning, bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
+	SIZE(tuning, depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX, 1),
+	SIZE(tuning, depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10, DEPTH_BYTES_MAX,
+		1),
+	SIZE(tuning, bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX, 1),
 	NUMBER(tuning, requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
 	NUMBER(tuning, stall_ms, "PINION_STALL_MS", 100, 0, 86400000),
 	NUMBER(tuning, injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
@@ -192,7 +193,9 @@ static __attribute__((unused)) bool is_sound(const struct pin_config_field *fiel
 
 	return field->offset + field->bytes <= end && field->min <= field->standard &&
 		field->standard <= field->max && field->multiple > 0 &&
-		field->standard % field->multiple == 0 && !(field->is_set && field->words == NULL);
+		field->standard % field->multiple == 0 &&
+		!(field->is_set && field->words == NULL) &&
+		!(field->is_size && field->words != NULL);
 }
 
 static uint8_t *member_of(

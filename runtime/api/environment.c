@@ -225,6 +225,9 @@ static bool parse_set(const char *text, const struct pin_config_field *field, ui
 
 static bool parse_value(const char *text, const struct pin_config_field *field, uint64_t *out_value)
 {
+	if (field->is_size) {
+		return pinion_config_parse_size(text, out_value) == 0;
+	}
 	if (field->words == NULL) {
 		return parse_number(text, 10, out_value);
 	}
@@ -258,9 +261,11 @@ static int refuse_text(
 
 	if (field->words == NULL) {
 		pin_log(log, PINION_LOG_ERROR,
-			"%s: \"%.*s\" is not a value for %s: it takes a number from %llu to %llu",
+			"%s: \"%.*s\" is not a value for %s: it takes a %s from %llu to %llu%s",
 			field->variable, PIN_CONFIG_TEXT_SHOWN, text, field->name,
-			(unsigned long long)field->min, (unsigned long long)field->max);
+			field->is_size ? "size" : "number", (unsigned long long)field->min,
+			(unsigned long long)field->max,
+			field->is_size ? " (examples: 65536, 64K, 1M, 10MB)" : "");
 		return -EINVAL;
 	}
 	list_words(field, words, sizeof(words));

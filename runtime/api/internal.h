@@ -77,6 +77,7 @@ struct pin_config_field {
 	uint64_t multiple;	  /* of which the value must be one; 1: any */
 	const char *const *words; /* the values' names in the environment; NULL: numbers */
 	bool is_set;		  /* the first word is the empty set, the others a bit each */
+	bool is_size;		  /* bytes: in the environment also 64K, 10MB (api/size.c) */
 };
 
 /* A configuration and its tuning, together. */

@@ -101,6 +101,12 @@ make_uncached() {
 	: >data
 	refused --bwlimit=fast
 	grep -qx "pinion sum: --bwlimit: 'fast' is not a size (examples: 65536, 64K, 1M, 10MB)" err
+	for PINION_BYTES_PER_SECOND in fast '10 MB' 10MBit; do
+		export PINION_BYTES_PER_SECOND
+		refused
+		grep -qxF "pinion sum: PINION_BYTES_PER_SECOND: \"$PINION_BYTES_PER_SECOND\" is not a value for bytes_per_second: it takes a size from 0 to 4611686018427387904 (examples: 65536, 64K, 1M, 10MB)" err
+	done
+	unset PINION_BYTES_PER_SECOND
 	refused --iops-limit=1K
 	grep -q -- "--iops-limit: '1K' is not a number" err
 	refused --ioprio=8
@@ -176,7 +182,7 @@ make_uncached() {
 	# The lowest of the limits holds.
 	pinion sum -a "$(any)" --stats --latency-target=1s --bwlimit=2MB data
 	grep -q "targets: 2.0 MB/s at the end" err
-	PINION_BYTES_PER_SECOND=1000000 pinion sum -a "$(any)" --stats --latency-target=1s data
+	PINION_BYTES_PER_SECOND=1MB pinion sum -a "$(any)" --stats --latency-target=1s data
 	grep -q "targets: 1.0 MB/s at the end" err
 	pinion sum -a "$(any)" --stats --bwlimit=1G data
 	expect 0

@@ -37,6 +37,9 @@ static void check_texts(void)
 	expect_refused("PINION_WORKER_COUNT", "many",
 		"PINION_WORKER_COUNT: \"many\" is not a value for worker_count: it takes a number "
 		"from 0 to 4096\n");
+	expect_refused("PINION_BYTES_PER_SECOND", "10 MB",
+		"PINION_BYTES_PER_SECOND: \"10 MB\" is not a value for bytes_per_second: it takes "
+		"a size from 0 to 4611686018427387904 (examples: 65536, 64K, 1M, 10MB)\n");
 	expect_refused("PINION_BIND_WORKERS", "cpu",
 		"PINION_BIND_WORKERS: \"cpu\" is not a value for bind_workers: it takes one of "
 		"none, core, node\n");
