@@ -4,10 +4,12 @@
  * from then on; limits that are in force are not set again, as each worker is
  * woken for that; a file that is loaded again leaves the pace where it is; the
  * pace is never above another limit; reads that were slow before a fall are
- * forgotten, so they cause no second one.
+ * forgotten, so they cause no second one. Pressure of the machine counts, and
+ * that of the own control group, each by itself.
  * Method: the throttle's own thread, whose ticks the test hands out one by one:
- * the linker leads its waits, its clock and its calls of the library to the
- * functions below. Rates are worked out by hand from tools/pace.h.
+ * the linker leads its waits, its clock, its calls of the library and the files
+ * that it opens by name to the functions below. Rates are worked out by hand
+ * from tools/pace.h.
  */
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
@@ -39,6 +41,10 @@ static uint64_t slow_ns;
 static uint32_t set_count;
 static void (*reload)(void);
 
+/* Of the machine and of the group; the kernel's files have sums in us. */
+static uint64_t stalled_us[2] = {5000000, 7000000};
+static uint64_t stall_us[2]; /* to be added in each tick */
+
 /* ---- what the linker asks for ---- */
 
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
@@ -51,6 +57,8 @@ int __wrap_pinion_runtime_set_limits(
 	struct pinion_runtime *runtime, const struct pinion_limits *limits);
 uint64_t __wrap_scanning_ns_now(void);
 void __wrap_signals_on_reload(void (*function)(void));
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
 
 /* The throttle's lock is held until it waits, so that no signal is missed. */
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
@@ -116,6 +124,34 @@ uint64_t __wrap_scanning_ns_now(void)
 void __wrap_signals_on_reload(void (*function)(void))
 {
 	reload = function;
+}
+
+static FILE *open_pressure(int index)
+{
+	static char texts[2][128];
+
+	stalled_us[index] += stall_us[index];
+	snprintf(texts[index], sizeof(texts[index]),
+		"some avg10=1.00 avg60=2.00 avg300=3.00 total=%llu\n"
+		"full avg10=1.00 avg60=2.00 avg300=3.00 total=9\n",
+		(unsigned long long)stalled_us[index]);
+	return fmemopen(texts[index], strlen(texts[index]), "r");
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	static char groups[] = "7:cpuset:/other\n0::/box\n";
+
+	if (strcmp(path, "/proc/pressure/io") == 0) {
+		return open_pressure(0);
+	}
+	if (strcmp(path, "/sys/fs/cgroup/box/io.pressure") == 0) {
+		return open_pressure(1);
+	}
+	if (strcmp(path, "/proc/self/cgroup") == 0) {
+		return fmemopen(groups, strlen(groups), "r");
+	}
+	return __real_fopen(path, mode);
 }
 
 /* ---- the test ---- */
@@ -205,6 +241,35 @@ static void check_fall_forgets(void)
 	expect_tick("a sixteenth up", 11744205);
 }
 
+/* A tick of 100 ms in which tasks waited for so long. */
+static void expect_stalled_tick(
+	const char *what, uint64_t machine_us, uint64_t group_us, uint64_t expected)
+{
+	stall_us[0] = machine_us;
+	stall_us[1] = group_us;
+	expect_tick(what, expected);
+	stall_us[0] = 0;
+	stall_us[1] = 0;
+}
+
+/* The target is a tenth of the time. Each has an average of its own. */
+static void check_pressure_counts(void)
+{
+	write_limits("psi-target=10\n");
+	reload();
+	expect_stalled_tick("half, for the group", 0, 30000, 5872102);
+	expect_stalled_tick("ignored", 0, 0, 5872102);
+	expect_stalled_tick("ignored", 0, 0, 5872102);
+	expect_stalled_tick("ignored", 0, 0, 5872102);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 6239109);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 6629054);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 7043370);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 7483581);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 7951305);
+	expect_stalled_tick("a sixteenth up", 10000, 10000, 8448262);
+	expect_stalled_tick("half, for the machine", 90000, 0, 4224131);
+}
+
 int main(void)
 {
 	struct scanning_options options = {.limits = LIMITS_NONE, .limits_file = "limits"};
@@ -221,6 +286,7 @@ int main(void)
 	check_pace_stays();
 	check_pace_is_limited();
 	check_fall_forgets();
+	check_pressure_counts();
 	pthread_mutex_lock(&ticks.lock);
 	ticks.is_over = true;
 	pthread_cond_broadcast(&ticks.changed);
