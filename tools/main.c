@@ -11,6 +11,7 @@
 #include "tools/spelling.h"
 #include "tools/sum/digest.h"
 
+#include <fcntl.h>
 #include <pinion/pinion.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -204,6 +205,33 @@ static bool has_stack(void)
 	return false;
 }
 
+/*
+ * False and a line, when scan or sum could open too few files at once: 7 were
+ * seen to do for 64 workers and any depth of a tree; workers do without a ring
+ * for which there is no descriptor.
+ */
+static bool has_descriptors(const struct command *command)
+{
+	enum { NEEDED = 8, USUAL = 1024 };
+	struct rlimit limit;
+	int left = 0;
+
+	if ((command != &scan_command && command != &sum_command) ||
+		getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+		return true;
+	}
+	/* Those that the caller left open count, too. */
+	for (rlim_t fd = 0; fd < limit.rlim_cur && left < NEEDED; fd++) {
+		left += fcntl((int)fd, F_GETFD) < 0;
+	}
+	if (left < NEEDED) {
+		report_line("`ulimit -n` is %llu, which leaves %d descriptors, and at least %d are "
+			    "needed; raise it: ulimit -n %d",
+			(unsigned long long)limit.rlim_cur, left, NEEDED, USUAL);
+	}
+	return left >= NEEDED;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -243,5 +271,8 @@ int main(int argc, char **argv)
 		return unknown_command(word);
 	}
 	report_name_command(command->name);
+	if (!has_descriptors(command)) {
+		return EXIT_STATUS_TROUBLE;
+	}
 	return command->run(command, argc - 1, argv + 1);
 }

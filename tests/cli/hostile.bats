@@ -120,9 +120,45 @@ counts() {
 	[ "$(wc -l <out)" = 5000 ]
 }
 
+# With no descriptor but the first three, of LIMIT: with_descriptors LIMIT ARGUMENT…
+with_descriptors() {
+	status=0
+	(
+		for fd in /proc/self/fd/*; do
+			fd=${fd##*/}
+			((fd < 3)) || eval "exec $fd>&-"
+		done
+		ulimit -n "$1"
+		exec "$PINION" "${@:2}"
+	) >out 2>err || status=$?
+}
+
+@test "too few descriptors: one line says how many are needed; a few more do" {
+	mkdir -p tree/{1..9}/{1..9}
+	printf needle | tee tree/{1..9}/{1..9}/file >/dev/null
+	for command in "scan -F -e needle" "sum -r -a $algorithm"; do
+		for limit in 4 8 10; do
+			# shellcheck disable=SC2086 # words
+			with_descriptors $limit $command tree
+			expect 2
+			[ "$(<err)" = "pinion ${command%% *}: \`ulimit -n\` is $limit, which leaves $((limit - 3)) descriptors, and at least 8 are needed; raise it: ulimit -n 1024" ]
+			[ ! -s out ]
+		done
+		for limit in 11 12 16; do
+			for workers in 1 16; do
+				# shellcheck disable=SC2086 # words
+				with_descriptors $limit $command --workers=$workers --stats tree
+				[ "$status" -le 1 ]
+				[ "$(wc -l <out)" = 81 ]
+				counts "81 81 0 0 0"
+			done
+		done
+	done
+}
+
 @test "too few descriptors for the rings: a line says what to raise" {
 	printf needle >file
-	ulimit -n 8
+	ulimit -n 16
 	pinion "scan -F -e needle" --workers=8 --io=fallback file
 	expect 1
 	# A machine without io_uring needs no more than that.
