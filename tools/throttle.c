@@ -475,6 +475,17 @@ bool throttle_prepare(struct scanning_options *given)
 	return true;
 }
 
+bool throttle_has_rate(void)
+{
+	struct pinion_limits rates;
+
+	pthread_mutex_lock(&lock);
+	limits_rates(&limits, &options->tuning, 0, &rates);
+	pthread_mutex_unlock(&lock);
+	return rates.bytes_per_second != 0 || rates.requests_per_second != 0 ||
+		limits_has_target(&limits);
+}
+
 void throttle_begin(struct pinion_runtime *begun)
 {
 	bool needs_thread;

@@ -21,6 +21,9 @@
  */
 bool throttle_prepare(struct scanning_options *options);
 
+/* Whether the limits that were loaded have a rate, or a target. */
+bool throttle_has_rate(void);
+
 /* From now on the runtime keeps the limits; before its first read. */
 void throttle_begin(struct pinion_runtime *runtime);
 

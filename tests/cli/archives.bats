@@ -222,6 +222,25 @@ packers() {
 	done
 }
 
+@test "rates do not hold for archives, which a line says" {
+	local line="pinion scan: -z reads archives as fast as it can unpack them: rates and targets hold for other files only"
+	printf needle | gzip >file.gz
+	echo bwlimit=1G >limits
+	for option in --bwlimit=1G --iops-limit=1000 --latency-target=1s --limits-file=limits; do
+		scan "$option" file.gz
+		expect 1
+		[ "$(<err)" = "$line" ]
+	done
+	PINION_BYTES_PER_SECOND=1G scan file.gz
+	[ "$(<err)" = "$line" ]
+	PINION_BYTES_PER_SECOND=1G scan --bwlimit=0 file.gz
+	[ ! -s err ]
+	scan --nice=19 file.gz
+	[ ! -s err ]
+	pinion scan -F -e needle --bwlimit=1G file.gz
+	[ ! -s err ]
+}
+
 @test "a signal ends the unpacking" {
 	head -c 4M /dev/zero | gzip -9 >zeros.gz
 	for _ in $(seq 1500); do

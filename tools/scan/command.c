@@ -542,6 +542,10 @@ static int load_and_run(struct scan_options *options)
 		status = scan_rules_print(&rules);
 	} else if (is_loaded && begin_output(options)) {
 		rules.keeps_text = options->report.format->needs_text;
+		if (options->archives.is_on && throttle_has_rate()) {
+			report_note("-z reads archives as fast as it can unpack them: rates and "
+				    "targets hold for other files only");
+		}
 		status = scan_run(options, matcher, &rules);
 	}
 	compile_limit_end();
