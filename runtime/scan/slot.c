@@ -205,6 +205,17 @@ static uint32_t read_align_bytes(const struct pin_slot *slot)
 }
 
 /*
+ * The kernel's read-ahead pays no rate, so a file that is read through the page
+ * cache goes without while there is a rate of bytes.
+ */
+static void refuse_readahead(const struct pinion_file *file)
+{
+	if (!file->is_direct && pin_device_queue_limits_bytes(pin_worker_current(), file)) {
+		(void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
+	}
+}
+
+/*
  * A cached file gets windows of its own size, as it is copied and not
  * transferred.
  */
@@ -216,6 +227,7 @@ static void start_reader(struct pin_slot *slot, bool is_stream)
 	struct pin_reader *reader = &slot->reader;
 
 	PIN_DCHECK(file->fd >= 0 && reader->tracks != NULL);
+	refuse_readahead(file);
 	reader->file = file;
 	reader->is_in_order = is_stream || config->order == PINION_SCAN_IN_ORDER;
 	reader->reports_gaps = config->report_gaps != 0;

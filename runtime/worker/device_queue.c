@@ -305,6 +305,16 @@ bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_r
 	return has_rates(worker, find_account(worker, request->file->device));
 }
 
+/* A rate that comes or goes meanwhile counts or not: relaxed. */
+bool pin_device_queue_limits_bytes(struct pin_worker *worker, const struct pinion_file *file)
+{
+	const struct pin_limiter *common = &worker->shared->disks.limiter;
+
+	return pin_load_relaxed_u64(&common->part_bytes) != 0 ||
+		pin_load_relaxed_u64(
+			&find_account(worker, file->device)->disk->limiter.part_bytes) != 0;
+}
+
 static inline uint8_t place_of(const struct pin_worker *worker, const struct pin_account *account)
 {
 	PIN_DCHECK((size_t)(account - worker->device_queue.accounts) <

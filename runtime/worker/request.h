@@ -156,6 +156,9 @@ bool pin_device_queue_admit(struct pin_worker *worker, struct pinion_request *re
 /* There are rates for it, which what the page cache has need not keep. */
 bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_request *request);
 
+/* There is a rate of bytes, of the runtime or of the file's device. */
+bool pin_device_queue_limits_bytes(struct pin_worker *worker, const struct pinion_file *file);
+
 /*
  * For a request in flight, before its next part: that has to be paid for first.
  */
