@@ -97,6 +97,26 @@ static void check_reservations(void)
 	expect_left("not less than none", 0);
 }
 
+/* Another worker has the lock: what was reserved decides without it. */
+static void check_lock(void)
+{
+	begin(1000000, 0);
+	expect_number("at once", 0, (long long)due(1));
+	pin_lock_acquire(&limiter.lock, &host);
+	expect_number("a part of it", 0, (long long)due(999));
+	expect_number("all of it", 0, (long long)due(1000));
+	pin_lock_release(&limiter.lock, &host);
+	spend(600);
+	expect_number("10 ms at once", 0, (long long)due(9000));
+	spend(8600);
+	/* 9600 of the 10000 bytes of 10 ms are reserved, and now 1000 more. */
+	expect_number("a part is to come", (long long)(3 * MS / 5), (long long)due(1000));
+	pin_lock_acquire(&limiter.lock, &host);
+	expect_number("all of both", (long long)(3 * MS / 5), (long long)due(1400));
+	expect_number("what was left", 0, (long long)due(400));
+	pin_lock_release(&limiter.lock, &host);
+}
+
 static void check_pause(void)
 {
 	begin(1000000, 0);
@@ -244,6 +264,7 @@ int main(void)
 	host = pin_host_linux;
 	host.now_ns = now_ns;
 	check_reservations();
+	check_lock();
 	check_pause();
 	check_requests();
 	check_sets();
