@@ -6,7 +6,7 @@
  * does not have. A survey ends at the first damage that no SYNC vouches for. A
  * header that is too short for a version, or cannot be read, is refused so.
  * EX-51.
- * Method: files of frames; pread(2), realloc(3) and calloc(3) are the test's,
+ * Method: files of frames; pread(2) and the calls for memory are the test's,
  * which counts them, and lets one fail.
  */
 #include "tests/support/checkpoints.h"
@@ -29,6 +29,8 @@ void *__real_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
 
 static uint32_t read_calls;
 static uint32_t realloc_calls;
@@ -37,6 +39,7 @@ static uint32_t reads_left;	   /* before one fails; 0: none does */
 static int read_error;
 static uint32_t reallocs_left;
 static uint32_t callocs_left;
+static uint32_t mallocs_left;
 
 static bool fails(uint32_t *left)
 {
@@ -62,6 +65,11 @@ void *__wrap_realloc(void *memory, size_t bytes)
 void *__wrap_calloc(size_t count, size_t bytes)
 {
 	return fails(&callocs_left) ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return fails(&mallocs_left) ? NULL : __real_malloc(bytes);
 }
 
 static uint8_t payload[READ_BYTES * 2];
@@ -275,6 +283,9 @@ static void check_headers(void)
 		"checkpoint log: it has version 0 of the format, this is 1");
 	add(PIN_FRAME_HEADER, 0, &version, sizeof(version));
 	close(put());
+	mallocs_left = 2; /* for this run's facts, and for those of the file */
+	expect_open("no memory", -ENOMEM, "");
+	read_calls = 0;
 	expect_open("the version alone", 0, "");
 	/* The reads of the survey come first. */
 	reads = read_calls;

@@ -3,8 +3,8 @@
  * Goal: the writer of a checkpoint log sleeps while there is nothing to sync,
  * and until the next sync otherwise; an append wakes it then. It syncs when the
  * time, the work or a caller asks for it, and no more often; it takes memory
- * twice for any number of records. Short writes and interrupted calls go on, and
- * a record that finds no memory is refused alone. EX-51.
+ * twice for any number of records. Short writes and interrupted calls go on,
+ * and a record that finds no memory is refused alone. EX-51.
  * Method: the disk's calls, realloc(3) and the waits are the test's, which
  * counts them; the writer's sleep is awaited, by the count of its waits.
  */
@@ -165,7 +165,7 @@ static void check_idle(void)
 	expect_ready("unlink", unlink("log") == 0);
 }
 
-/* A record that nothing asks for is not synced, one sync is made for each call. */
+/* A record that nothing asks for is not synced; each call syncs once. */
 static void check_asked(void)
 {
 	uint32_t idle = count_of(&idle_waits);
