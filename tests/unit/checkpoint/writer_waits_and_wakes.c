@@ -180,8 +180,8 @@ static void check_asked(void)
 		expect_number("append", 0, checkpoints_append(checkpoint, i));
 		await_more(&timed_waits, timed);
 		expect_number("no sync that nothing asks for", syncs, count_of(&sync_calls));
-		expect_true("waits for the next sync",
-			__atomic_load_n(&waits_until_s, __ATOMIC_SEQ_CST) >=
+		expect_number("waits for the next sync", 1,
+			__atomic_load_n(&waits_until_s, __ATOMIC_SEQ_CST) /
 				(int64_t)(NEVER_NS / NS_PER_SECOND));
 		idle = count_of(&idle_waits);
 		expect_number("sync", 0, pinion_checkpoint_sync(checkpoint));
