@@ -177,7 +177,7 @@ static void run_high(void)
 
 static const struct model_mutant high_mutants[] = {
 	{"a claim is no single step", {MODEL_TORN, "pin_lane_queue_claim", NULL}},
-	{"the intake is not notified",
+	{"the queue limit is not notified",
 		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_queue_limit_note_elsewhere"}},
 	{.name = NULL},
 };

@@ -189,20 +189,20 @@ static void check_numbers(void)
 	scratch_await_lock("1");
 }
 
-static struct pinion_file flying;
+static struct pinion_file in_flight;
 static struct pinion_file after;
 static struct pin_atomic_u32 has_closed;
 
 /* All reads of it have gathered, and its number is another's at once. */
 static int submit_and_close(struct pinion_task *task)
 {
-	int fd = flying.fd;
+	int fd = in_flight.fd;
 
 	(void)task;
 	for (uint32_t i = 0; i < READS; i++) {
 		expect_number("submit", 0, pinion_request_submit(runtime, &ones[i].request));
 	}
-	pinion_file_close(&flying);
+	pinion_file_close(&in_flight);
 	after = open_file(3);
 	expect_number("the same number", fd, after.fd);
 	tasks_signal(&has_closed);
@@ -214,16 +214,16 @@ static void check_closed_in_flight(void)
 	static struct pinion_task task = {.run = submit_and_close};
 	uint64_t before = registered_count();
 
-	flying = open_file(2);
-	read_often(&flying, 2);
+	in_flight = open_file(2);
+	read_often(&in_flight, 2);
 	if (registered_count() - before < (is_exact ? 1 : WORKERS_MAX)) {
 		/* By descriptor, requests have to be over before a close. */
-		pinion_file_close(&flying);
+		pinion_file_close(&in_flight);
 		return;
 	}
-	expect_number("lock", 0, flock(flying.fd, LOCK_EX));
+	expect_number("lock", 0, flock(in_flight.fd, LOCK_EX));
 	for (uint32_t i = 0; i < READS; i++) {
-		prepare_read(i, &flying);
+		prepare_read(i, &in_flight);
 	}
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&has_closed, 1);

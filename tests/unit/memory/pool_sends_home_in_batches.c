@@ -195,7 +195,7 @@ static void check_one_node(void)
 	struct pin_pool pool;
 
 	pools_init(&pool, EACH, 2, CAPACITY, 0);
-	expect_true("no bundle", pin_pool_remote_batch(&pool, 0) == NULL);
+	expect_true("no batch", pin_pool_remote_batch(&pool, 0) == NULL);
 	pin_pool_send_home(&pool, 0);
 	pin_pool_fini(&pool);
 }
