@@ -139,6 +139,35 @@ make_lines() {
 	END
 }
 
+@test "many findings close by: each hidden, at any number" {
+	local count
+
+	for count in 60 5000; do
+		seq $count | sed 's/.*/l& needle&/' >dense
+		# In files of several windows, too.
+		pinion scan -e 'needle[0-9]+' -C2 --redact --window=4K dense
+		expect 1
+		[ "$(grep -c '^dense:' out)" = $count ]
+		! grep -q 'needle' out
+	done
+}
+
+@test "what follows the first line of a private key is not shown" {
+	needs rules
+	local dashes=----- body=bG9va3MgbGlrZSBhIGtleQ
+	{
+		echo before
+		echo "${dashes}BEGIN PRIVATE KEY$dashes"
+		for i in 1 2 3 4 5; do echo "$body$i"; done
+		echo "${dashes}END PRIVATE KEY$dashes"
+		echo needle
+	} >pem
+	pinion scan --builtin -e needle -A3 -B3 --redact pem
+	expect 1
+	grep -xF 'pem-1-before' out
+	! grep -q "$body" out
+}
+
 @test "no key is in the lines, whatever the window" {
 	needs rules
 	awk -v key=$key 'BEGIN {

@@ -10,7 +10,6 @@
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/explain.h"
-#include "tools/signals.h"
 #include "tools/throttle.h"
 
 #include <errno.h>
@@ -585,9 +584,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;
 
-	signals_begin();
 	if (!scanning_options_init(&options.scanning)) {
-		signals_release();
 		return EXIT_STATUS_TROUBLE;
 	}
 	report_options_init(&options.report);
@@ -599,7 +596,6 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 							     options.path_count, options.explained)
 						   : load_and_run(&options);
 	}
-	signals_release();
 	report_options_fini(&options.report);
 	free(options.patterns.expressions);
 	free(options.patterns.files);

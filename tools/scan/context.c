@@ -128,12 +128,13 @@ int context_hide(
 	struct hidden item = {.start = start, .end = end, .excerpt_bytes = excerpt->length};
 	struct hidden *items = grow(
 		context->hidden, context->hidden_count, &context->hidden_capacity, sizeof(*items));
-	size_t place = find_hidden(context, start);
+	size_t place;
 
 	if (items == NULL) {
 		return -ENOMEM;
 	}
 	context->hidden = items;
+	place = find_hidden(context, start);
 	item.excerpt = malloc(excerpt->length + 1);
 	if (item.excerpt == NULL) {
 		return -ENOMEM;

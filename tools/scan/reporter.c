@@ -15,6 +15,9 @@
 /* Of a document's notes, which wait for its end. */
 enum { NOTES_BYTES_MAX = 16 << 20 };
 
+/* As long as a private key may be after its first line. */
+enum { KEY_BYTES = 16 << 10, HEAD_BYTES = 4 };
+
 void reporter_init(struct reporter *reporter, const struct report_options *options,
 	const struct rules *rules, uint32_t first_allowable)
 {
@@ -168,6 +171,26 @@ static void take_finding(struct reporter *reporter, const struct evidence_needs 
 
 /* ---- context ---- */
 
+/*
+ * Where what it stands for ends. Rules of private keys find the first line
+ * alone; no text is shown for as long as a key may be after it.
+ */
+static uint64_t secret_end(const struct report_finding *finding)
+{
+	static const char begins[][HEAD_BYTES + 1] = {"----", "PuTT"};
+	const uint8_t *head = finding->head;
+
+	if (finding->place.text_bytes >= HEAD_BYTES) {
+		head = finding->place.text;
+	}
+	for (size_t i = 0; head != NULL && i < sizeof(begins) / sizeof(begins[0]); i++) {
+		if (memcmp(head, begins[i], HEAD_BYTES) == 0) {
+			return finding->secret_end + KEY_BYTES;
+		}
+	}
+	return finding->secret_end;
+}
+
 /* Has all secrets near the first finding hidden, of which some are already. */
 static bool hide_secrets(struct reporter *reporter, struct reporter_worker *worker,
 	struct search_file *searched, const struct finding *first)
@@ -189,7 +212,7 @@ static bool hide_secrets(struct reporter *reporter, struct reporter_worker *work
 		worker->excerpt.length = 0;
 		report_excerpt(&worker->excerpt, &reporter->options->style, &finding);
 		is_hidden = !worker->excerpt.failed &&
-			context_hide(searched->context, finding.secret_start, finding.secret_end,
+			context_hide(searched->context, finding.secret_start, secret_end(&finding),
 				&worker->excerpt) == 0;
 	}
 	return is_hidden;
