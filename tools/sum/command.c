@@ -505,11 +505,9 @@ static int sum_run(const struct command *command, int argc, char **argv)
 	struct sum_options options = {0};
 	int status = EXIT_STATUS_TROUBLE;
 
-	signals_begin();
 	if (scanning_options_init(&options.scanning)) {
 		status = parse_and_run(&options, command, argc, argv);
 	}
-	signals_release();
 	scanning_options_fini(&options.scanning);
 	free(options.audited);
 	return status;

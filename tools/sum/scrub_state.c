@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -387,6 +388,28 @@ static int copy_live(struct scrub_state *state, struct pinion_checkpoint *to)
 	return rc;
 }
 
+/* False: a file of that name is there which no run of --scrub has made. */
+static bool remove_draft(const struct scrub_state_config *config, const char *path)
+{
+	struct scrub_state_config read = *config;
+	struct pinion_checkpoint *log = NULL;
+	const char *command;
+	struct stat status;
+	bool is_ours;
+
+	if (lstat(path, &status) != 0 || (S_ISREG(status.st_mode) && status.st_size == 0)) {
+		return unlink(path) == 0 || errno == ENOENT;
+	}
+	read.is_read = true;
+	if (!S_ISREG(status.st_mode) || open_log(&read, path, PINION_CHECKPOINT_READ, &log) < 0) {
+		return false;
+	}
+	command = pinion_checkpoint_fact_value(log, "command");
+	is_ours = command != NULL && strcmp(command, "sum --scrub") == 0;
+	(void)pinion_checkpoint_close(log, 0);
+	return is_ours && unlink(path) == 0;
+}
+
 /*
  * Writes the log anew. Both it and the new one are locked until that has its
  * name, and the name becomes durable when it is opened again.
@@ -394,17 +417,19 @@ static int copy_live(struct scrub_state *state, struct pinion_checkpoint *to)
 static int rewrite(struct scrub_state *state, const struct scrub_state_config *config)
 {
 	struct output_text draft = {.bytes = NULL};
+	char *path = realpath(config->path, NULL); /* the log, where STATE is a link */
 	struct pinion_checkpoint *log = NULL;
 	struct scrub_state fresh = {.log = NULL};
 	int rc;
 
-	output_text_format(&draft, "%s.new", config->path);
+	output_text_format(&draft, "%s.new", path == NULL ? "" : path);
 	output_text_append(&draft, "", 1);
-	if (draft.failed) {
+	/* A killed run has left it. If it stays, the log is as good, only longer. */
+	if (path == NULL || draft.failed || !remove_draft(config, draft.bytes)) {
+		output_text_free(&draft);
+		free(path);
 		return 0;
 	}
-	/* A run that was killed has left it. */
-	(void)unlink(draft.bytes);
 	rc = open_log(config, draft.bytes, 0, &log);
 	rc = rc < 0 ? rc : copy_live(state, log);
 	if (log != NULL) {
@@ -412,13 +437,14 @@ static int rewrite(struct scrub_state *state, const struct scrub_state_config *c
 
 		rc = rc < 0 ? rc : error;
 	}
-	if (rc < 0 || rename(draft.bytes, config->path) != 0) {
-		/* The old one is as good, only longer. */
+	if (rc < 0 || rename(draft.bytes, path) != 0) {
 		(void)unlink(draft.bytes);
 		output_text_free(&draft);
+		free(path);
 		return 0;
 	}
 	output_text_free(&draft);
+	free(path);
 	rc = open_and_load(&fresh, config);
 	(void)pinion_checkpoint_close(state->log, 0);
 	free_table(state);

@@ -148,7 +148,8 @@ static void give_verdict(struct sum_job *job, struct output_text *text,
 	known->error = 0;
 	if (outcome == PINION_SCAN_DONE) {
 		verdict = compare(known, file);
-	} else if (error == -ESTALE) {
+	} else if (error == -ESTALE && sum != NULL && sum->opened_ns != 0 &&
+		has_changed_since(file)) {
 		verdict = SCRUB_VERDICT_CHANGED; /* in size, while it was read */
 		known->flags &= ~(uint32_t)SCRUB_IS_ROTTEN;
 	}

@@ -99,7 +99,10 @@ static bool is_missing(const struct scrub *scrub, const char *root)
 
 		if ((file->flags & SCRUB_IS_GONE) == 0 && strncmp(file->path, root, length) == 0 &&
 			(has_slash || file->path[length] == '/')) {
-			return true;
+			struct stat status;
+
+			/* One that is there was left out by the options. */
+			return lstat(file->path, &status) != 0;
 		}
 	}
 	return false;
