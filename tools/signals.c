@@ -41,16 +41,11 @@ static sigset_t watched_set;
 static sigset_t previous_mask;
 static int came_fd = -1; /* readable from the first signal on */
 static int was_interrupted;
-static bool ignores_hangup; /* as the program was started */
-static int is_releasing;    /* the next SIGUSR1 ends the thread */
+static void (*on_reload)(void); /* of SIGHUP; NULL: it ends the command */
+static int is_releasing;	/* the next SIGUSR1 ends the thread */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinion_scan *watched_scan; /* under the lock */
-
-/* Under the lock: what SIGHUP does, once the options say so. */
-static void (*on_reload)(void); /* NULL: it ends the command */
-static bool knows_hangup;
-static bool has_early_hangup; /* one came before */
 
 /* Under the lock: the file that is written. */
 static const char *file_name; /* NULL: none is */
@@ -224,26 +219,6 @@ static void take_ending_signal(int number)
 	}
 }
 
-static void take_hangup(void)
-{
-	void (*reload)(void);
-	bool is_early;
-
-	pthread_mutex_lock(&lock);
-	reload = on_reload;
-	is_early = !knows_hangup;
-	has_early_hangup = has_early_hangup || is_early;
-	pthread_mutex_unlock(&lock);
-	if (is_early) {
-		return;
-	}
-	if (reload != NULL) {
-		reload();
-	} else if (!ignores_hangup) {
-		take_ending_signal(SIGHUP);
-	}
-}
-
 static void *take_signals(void *arg)
 {
 	siginfo_t info;
@@ -269,10 +244,11 @@ static void *take_signals(void *arg)
 		}
 		if (info.si_signo == SIGUSR1) {
 			progress_report();
-		} else if (info.si_signo == SIGHUP) {
-			take_hangup();
+		} else if (info.si_signo == SIGHUP && on_reload != NULL) {
+			on_reload();
 		} else if (info.si_signo == SIGQUIT) {
 			end_at_once(SIGQUIT);
+			_exit(128 + SIGQUIT); /* it was not ended: see there */
 		} else {
 			take_ending_signal(info.si_signo);
 		}
@@ -284,6 +260,17 @@ void signals_init(void)
 	struct sigaction action = {.sa_handler = SIG_IGN};
 
 	sigaction(SIGUSR1, &action, NULL);
+}
+
+void signals_on_reload(void (*reload)(void))
+{
+	sigset_t hangup;
+
+	on_reload = reload;
+	sigemptyset(&hangup);
+	sigaddset(&hangup, SIGHUP);
+	/* Until a thread takes it: rules may take long to compile. */
+	pthread_sigmask(SIG_BLOCK, &hangup, NULL);
 }
 
 static void collect_signals(void)
@@ -300,9 +287,10 @@ static void collect_signals(void)
 			sigaddset(&watched_set, watched_signals[i]);
 		}
 	}
-	/* nohup(1) is no reason to ignore a reload. */
-	ignores_hangup = sigismember(&watched_set, SIGHUP) == 0;
-	sigaddset(&watched_set, SIGHUP);
+	/* It ends nothing then, so that nohup(1) is no reason to ignore it. */
+	if (on_reload != NULL) {
+		sigaddset(&watched_set, SIGHUP);
+	}
 }
 
 static void start_watching(void)
@@ -333,39 +321,9 @@ static void set_scan(struct pinion_scan *scan)
 	pthread_mutex_unlock(&lock);
 }
 
-/* From now on SIGHUP does this; so does one that came before. */
-static void settle_hangup(void (*reload)(void))
-{
-	bool is_late;
-
-	pthread_mutex_lock(&lock);
-	if (reload != NULL) {
-		on_reload = reload;
-	}
-	knows_hangup = true;
-	is_late = has_early_hangup;
-	has_early_hangup = false;
-	pthread_mutex_unlock(&lock);
-	if (is_late && has_thread) {
-		pthread_kill(thread, SIGHUP);
-	}
-}
-
-void signals_begin(void)
-{
-	start_watching();
-}
-
-void signals_on_reload(void (*reload)(void))
-{
-	start_watching();
-	settle_hangup(reload);
-}
-
 void signals_watch(struct pinion_scan *scan)
 {
 	start_watching();
-	settle_hangup(NULL);
 	set_scan(scan);
 }
 

@@ -22,14 +22,9 @@
 void signals_init(void);
 
 /*
- * From now on a signal is noticed, also while options are parsed and rules are
- * read; SIGHUP waits until one of the calls below says what it does.
- */
-void signals_begin(void);
-
-/*
- * From now on SIGHUP ends no command: it calls this, on the thread that takes
- * signals. After signals_begin() or before all others.
+ * From now on SIGHUP ends no command: it calls this, on a thread of its own,
+ * once a signal is noticed. Before the calls below, and before the process has
+ * other threads.
  */
 void signals_on_reload(void (*reload)(void));
 

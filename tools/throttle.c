@@ -461,16 +461,16 @@ bool throttle_prepare(struct scanning_options *given)
 	started_io = started_io_priority();
 	init_condition();
 	find_group();
+	/* First: the file may be changed from the moment it is read. */
+	if (options->limits_file != NULL) {
+		signals_on_reload(reload);
+	}
 	if (!load(&limits) || !set_priorities(&limits)) {
 		return false;
 	}
 	if (given->window_bytes == 0) {
 		given->window_bytes = limits_window_bytes(&limits, count_workers(given),
 			limits_has_target(&limits) || options->limits_file != NULL);
-	}
-	/* Last: a signal that came meanwhile has waited. */
-	if (options->limits_file != NULL) {
-		signals_on_reload(reload);
 	}
 	return true;
 }

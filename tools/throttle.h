@@ -15,8 +15,8 @@
 #include <stdbool.h>
 
 /*
- * Loads the limits file and sets the priorities, before there are threads of a
- * runtime, which inherit them; and sets the window that suits the limits where
+ * Loads the limits file and sets the priorities, before the process has other
+ * threads, which inherit them; and sets the window that suits the limits where
  * none is given. False: that failed, and is reported.
  */
 bool throttle_prepare(struct scanning_options *options);

@@ -91,6 +91,9 @@ int pin_extent_batch_send(struct pin_extent_batch *batch, struct pinion_scan *sc
 		for (uint32_t i = 0; i < batch->file_count; i++) {
 			struct pin_extent_file *file = &batch->files[i];
 
+			if (pin_scan_is_cancelled(scan)) {
+				break;
+			}
 			file->place = find_place(file, batch->paths + file->path);
 		}
 		qsort(batch->files, batch->file_count, sizeof(*batch->files), compare_files);

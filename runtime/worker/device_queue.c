@@ -306,13 +306,27 @@ bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_r
 }
 
 /* A rate that comes or goes meanwhile counts or not: relaxed. */
+static bool limits_bytes(const struct pin_limiter *limiter)
+{
+	return pin_load_relaxed_u64(&limiter->part_bytes) != 0;
+}
+
 bool pin_device_queue_limits_bytes(struct pin_worker *worker, const struct pinion_file *file)
 {
-	const struct pin_limiter *common = &worker->shared->disks.limiter;
+	const struct pin_disks *disks = &worker->shared->disks;
+	/* Acquire: disks before it are whole, see pin_disks_find(). */
+	uint32_t count = pin_load_acquire_u32(&disks->count);
 
-	return pin_load_relaxed_u64(&common->part_bytes) != 0 ||
-		pin_load_relaxed_u64(
-			&find_account(worker, file->device)->disk->limiter.part_bytes) != 0;
+	if (limits_bytes(&disks->limiter)) {
+		return true;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		/* No account is opened for a device that has no rate. */
+		if (limits_bytes(&disks->disks[i].limiter)) {
+			return limits_bytes(&find_account(worker, file->device)->disk->limiter);
+		}
+	}
+	return false;
 }
 
 static inline uint8_t place_of(const struct pin_worker *worker, const struct pin_account *account)

@@ -253,37 +253,6 @@ make_uncached() {
 	expect 0
 }
 
-@test "a signal before options are parsed is noticed, and a reload then takes place" {
-	local command
-	mkfifo full list
-	exec 8<>full
-	for command in "sum -a $(any)" "scan -F -e x"; do
-		dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || true
-		# It cannot say that it does not know the variable.
-		# shellcheck disable=SC2086 # words
-		PINION_FULL=1 "$PINION" $command data >out 2>full 3>&- 8>&- &
-		pid=$!
-		wait_until_watching $pid
-		kill -TERM $pid
-		status=0
-		wait $pid || status=$?
-		[ "$status" = 3 ]
-	done
-	: >limits
-	exec 7<>list
-	# shellcheck disable=SC2086 # words
-	PINION_FULL=1 "$PINION" $command --limits-file=limits --files-from=list >out 2>full 3>&- 7>&- 8>&- &
-	pid=$!
-	wait_until_watching $pid
-	kill -HUP $pid
-	cat full >err 8>&- 3>&- 7>&- &
-	exec 8>&-
-	await_line "limits are loaded from limits"
-	await_list
-	end_fed
-	expect 0
-}
-
 @test "a full stderr keeps no signal from ending the command" {
 	local signal
 	echo "nice=19" >limits

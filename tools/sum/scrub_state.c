@@ -424,7 +424,7 @@ static int rewrite(struct scrub_state *state, const struct scrub_state_config *c
 
 	output_text_format(&draft, "%s.new", path == NULL ? "" : path);
 	output_text_append(&draft, "", 1);
-	/* A killed run has left it. If it stays, the log is as good, only longer. */
+	/* Of a killed run. If it stays, the log is as good, only longer. */
 	if (path == NULL || draft.failed || !remove_draft(config, draft.bytes)) {
 		output_text_free(&draft);
 		free(path);

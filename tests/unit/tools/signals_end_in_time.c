@@ -30,6 +30,7 @@ struct wait {
 /* After the last one the thread waits for real. */
 static const struct wait *script;
 static uint32_t script_left;
+static bool has_ended;	      /* [lock:script_lock] the thread asks for more than it has */
 static int64_t now_ms = 1000; /* [lock:script_lock] */
 static uint32_t cancels;
 static pthread_mutex_t script_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,6 +50,7 @@ static int answer(const sigset_t *set, siginfo_t *info, int64_t asked_ms)
 
 	pthread_mutex_lock(&script_lock);
 	if (script_left == 0) {
+		has_ended = true;
 		pthread_cond_signal(&script_ended);
 		pthread_mutex_unlock(&script_lock);
 		return __real_sigwaitinfo(set, info);
@@ -122,7 +124,7 @@ static int run_script(void *arg)
 	progress_add(NULL, &(struct progress){.begun_files = 7, .ended_files = 5});
 	signals_hold();
 	pthread_mutex_lock(&script_lock);
-	while (script_left > 0) {
+	while (!has_ended) {
 		pthread_cond_wait(&script_ended, &script_lock);
 	}
 	pthread_mutex_unlock(&script_lock);

@@ -270,35 +270,35 @@ static void expect_waits(const struct top_page *page, uint64_t before_ns, uint64
 	double passed = (double)(page->cpu_read_ns - from_ns);
 
 	expect_true("a time", page->cpu_read_ns > from_ns);
-	expect_true(
-		"share of waits", page->wait_share == (double)(page->wait_ns - before_ns) / passed);
+	expect_true("share of waits",
+		page->wait_share == (double)(page->threads.wait_ns - before_ns) / passed);
 }
 
 static void check_waits(struct top_page *page)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	const uint64_t tick_ns = SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t wait_ns = 0;
+	struct top_threads threads = {0};
 
 	/* The first snapshot's is that of the whole life. */
 	expect_number("first", 1, (long long)page->reads);
-	if (page->wait_ns == TOP_MISSING) {
+	if (!page->has_threads) {
 		return;
 	}
 	expect_waits(page, 0, page->process.start * tick_ns);
-	while (wait_ns < 1000 && top_process_read_wait(getpid(), &wait_ns)) {
+	while (threads.wait_ns < 1000 && top_process_read_threads(getpid(), &threads)) {
 		nanosleep(&pause, NULL);
 	}
 	for (uint64_t before_ns = 0; before_ns < 1000; before_ns += 400) {
 		uint64_t from_ns = page->cpu_read_ns;
 
-		page->wait_ns = before_ns;
+		page->threads.wait_ns = before_ns;
 		expect_ready("read", top_page_read(page));
 		expect_waits(page, before_ns, from_ns);
 	}
-	page->wait_ns = TOP_MISSING;
+	page->has_threads = false;
 	expect_ready("read", top_page_read(page));
-	expect_true("not known before", page->wait_share == -1 && page->wait_ns != TOP_MISSING);
+	expect_true("not known before", page->wait_share == -1 && page->has_threads);
 }
 
 static void check_page(void)
