@@ -102,9 +102,13 @@ refused() {
 	sum --checkpoint=log --checkpoint-interval=0 kept/
 	size=$(stat -c %s log)
 	! is_sanitized || step=900
-	# The limit is for all files, so the output is another process's.
-	printf '#!/bin/bash\nset -o pipefail\nprlimit --fsize="$LIMIT" "%s" "$@" 2>&1 | cat >&2\n' \
-		"$PINION" >limited
+	# The limit is for all files, so the output is another process's. A sanitizer
+	# writes one itself, before the program can ignore the signal.
+	{
+		printf '#!/bin/bash\nset -o pipefail\n'
+		! is_sanitized || echo "trap '' XFSZ"
+		printf 'prlimit --fsize="$LIMIT" "%s" "$@" 2>&1 | cat >&2\n' "$PINION"
+	} >limited
 	chmod 755 limited
 	for ((limit = 0; limit < size; limit += step)); do
 		rm log
