@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A difference that begins later is shown without what is before it. */
+/* A later difference is shown from its word on, so that it fits the line. */
 enum { VALUE_BEGIN_MAX = 100 };
 
 static const char *find_fact(const uint8_t *header, size_t bytes, const char *name)
