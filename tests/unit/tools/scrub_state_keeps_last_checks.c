@@ -139,8 +139,25 @@ static void fill(uint64_t record_count)
 	reopen();
 }
 
+/* A file of that name which is no state stays, and the log as it is. */
+static void check_strange_draft(void)
+{
+	uint64_t count = state.record_count;
+	char text[8] = "";
+	int fd = open("STATE.new", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	expect_ready("another's file", fd >= 0 && write(fd, "precious", 8) == 8);
+	reopen();
+	expect_number("kept", (long long)count, (long long)state.record_count);
+	expect_number("its bytes", 8, (long long)pread(fd, text, 8, 0));
+	expect_number("its bytes", 0, memcmp(text, "precious", 8));
+	expect_number("its name", 0, unlink("STATE.new"));
+	close(fd);
+}
+
 static void check_rewrite(void)
 {
+	struct stat status;
 	/* Two files. */
 	uint64_t most = 2 * 2 + SPARE;
 
@@ -153,11 +170,16 @@ static void check_rewrite(void)
 	expect_number("kept", (long long)most + 1, (long long)state.record_count);
 	expect_file("tree/a", 80);
 	expect_ready("rmdir", rmdir("STATE.new") == 0);
-	/* A killed run has left one. */
-	close(open("STATE.new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	check_strange_draft();
+	/* A killed run has left one, and STATE is a link. */
+	expect_ready("link", rename("STATE", "log") == 0 && symlink("log", "STATE") == 0);
+	close(open("log.new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	reopen();
 	expect_number("rewritten", 4, (long long)state.record_count);
-	expect_true("renamed", access("STATE.new", F_OK) != 0);
+	expect_true("renamed", access("STATE.new", F_OK) != 0 && access("log.new", F_OK) != 0);
+	expect_ready("still a link", lstat("STATE", &status) == 0);
+	expect_true("still a link", S_ISLNK(status.st_mode));
+	expect_ready("as before", unlink("STATE") == 0 && rename("log", "STATE") == 0);
 	expect_gaps(expect_file("tree/b", 20));
 	expect_true("order", expect_file("tree/b", 20)->order < expect_file("tree/a", 80)->order);
 	expect_number("began", 50, state.run.began_ns);
