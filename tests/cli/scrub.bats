@@ -274,6 +274,9 @@ many/77/7731: ROTTEN" ]
 	mkdir owned
 	scrub own owned
 	expect 0
+	# Files that options leave out are there all the same.
+	scrub --exclude='*' own owned
+	expect 0
 	mv own mounted
 	mkdir own
 	scrub own owned
