@@ -12,6 +12,8 @@
 #include "tools/tracing.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,6 +36,8 @@ enum {
 	 */
 	BUFFERS_CACHED = 1,
 	STALL_MS = 10000,
+	/* A page whose file is taken gets the name with .1 to .15 after it. */
+	METRICS_NUMBER_MAX = 15,
 };
 
 /* A disk that sleeps, or a link that is lost, is back by then. */
@@ -208,12 +212,37 @@ bool scanning_spares(const struct scanning_options *options, const char *path)
 	return false;
 }
 
+bool scanning_is_metrics(const struct scanning_options *options, const char *path)
+{
+	const char *page = options->tuning.metrics_file;
+	char name[PATH_MAX];
+	bool is_metrics = page != NULL && output_file_is(page, path);
+
+	for (int i = 1; page != NULL && i <= METRICS_NUMBER_MAX && !is_metrics; i++) {
+		int length = snprintf(name, sizeof(name), "%s.%d", page, i);
+
+		is_metrics = length < PATH_MAX && output_file_is(name, path);
+	}
+	return is_metrics;
+}
+
+static bool spares_metrics(const struct scanning_options *options)
+{
+	const char *path = options->trace_file;
+
+	if (path == NULL || !scanning_is_metrics(options, path)) {
+		return true;
+	}
+	report_line(
+		"--trace would replace %s, which is for the metrics page: choose another", path);
+	return false;
+}
+
 bool scanning_spares_inputs(
 	const struct scanning_options *options, char *const *paths, int path_count)
 {
 	bool is_spared = scanning_spares(options, options->limits_file) &&
-		scanning_spares(options, options->checkpointing.file) &&
-		scanning_spares(options, options->tuning.metrics_file);
+		scanning_spares(options, options->checkpointing.file) && spares_metrics(options);
 
 	for (int i = 0; i < path_count && is_spared; i++) {
 		is_spared = scanning_spares(options, paths[i]);

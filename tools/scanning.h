@@ -104,6 +104,9 @@ bool scanning_spares(const struct scanning_options *options, const char *path);
 bool scanning_spares_inputs(
 	const struct scanning_options *options, char *const *paths, int path_count);
 
+/* Whether the runtime's metrics page has, or may get, that name. */
+bool scanning_is_metrics(const struct scanning_options *options, const char *path);
+
 /* Writes the file of --trace, if there is one. False: reported. */
 bool scanning_save_trace(
 	const struct scanning_options *options, const struct pinion_runtime *runtime);

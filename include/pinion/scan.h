@@ -356,6 +356,12 @@ PINION_API int pinion_scan_add_file_beneath(
  * files below it, in the order of `walk_order`. Tasks of the runtime help to
  * list directories; the calling thread goes on without them where all workers
  * are busy.
+ *
+ * Context: as pinion_scan_add_file().
+ * Errors: as there, but a file whose path could not be copied ends nothing:
+ * it is reported, as failed. -ENOMEM: the walk could not go on; `path` is
+ * reported, as failed, beside the files that were found before.
+ * Since: 0.1
  */
 PINION_API int pinion_scan_add_tree(struct pinion_scan *scan, const char *path);
 

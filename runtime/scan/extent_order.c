@@ -100,11 +100,11 @@ int pin_extent_batch_send(struct pin_extent_batch *batch, struct pinion_scan *sc
 	}
 	for (uint32_t i = 0; i < batch->file_count; i++) {
 		const struct pin_extent_file *file = &batch->files[i];
+		int error = pin_scan_add(
+			scan, batch->paths + file->path, file->path_bytes, file->root, true);
 
-		if (rc == 0) {
-			rc = pin_scan_add(scan, batch->paths + file->path, file->path_bytes,
-				file->root, true);
-		}
+		/* Of the others each is reported as well. */
+		rc = rc != 0 ? rc : error;
 		if (file->root != NULL) {
 			pin_scan_release_root(scan, file->root, 1);
 		}
@@ -147,11 +147,10 @@ static int make_room(struct pin_extent_batch *batch, const struct pin_host *host
 int pin_extent_batch_take(struct pin_extent_batch *batch, struct pinion_scan *scan,
 	const char *path, size_t path_bytes, struct pin_scan_root *root)
 {
-	int rc = make_room(batch, scan->host, path_bytes + 1);
 	struct pin_extent_file *file;
 
-	if (rc != 0) {
-		return rc;
+	if (make_room(batch, scan->host, path_bytes + 1) != 0) {
+		return pin_scan_add(scan, path, path_bytes, root, true);
 	}
 	PIN_CHECK(batch->file_count < PIN_EXTENT_FILES_MAX);
 	file = &batch->files[batch->file_count];

@@ -122,15 +122,19 @@ static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_
 	return tree->deep;
 }
 
+/* A file that there is no memory for is reported, and the walk goes on. */
 static int add_file(struct tree *tree, const struct pinion_walk_entry *entry)
 {
 	struct pin_scan_root *root = choose_root(tree, entry);
+	int rc;
 
 	if (tree->scan->config.walk_order == PINION_SCAN_WALK_BY_EXTENT) {
-		return pin_extent_batch_take(
+		rc = pin_extent_batch_take(
 			&tree->batch, tree->scan, entry->path, entry->path_bytes, root);
+	} else {
+		rc = pin_scan_add(tree->scan, entry->path, entry->path_bytes, root, true);
 	}
-	return pin_scan_add(tree->scan, entry->path, entry->path_bytes, root, true);
+	return rc == -ENOMEM ? 0 : rc;
 }
 
 /*
@@ -161,7 +165,8 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	case PINION_WALK_SPECIAL:
 		if (entry->path_bytes == tree->root_bytes) {
 			/* Named, so it may be a device that is read. */
-			return pin_scan_add(scan, entry->path, entry->path_bytes, NULL, false);
+			rc = pin_scan_add(scan, entry->path, entry->path_bytes, NULL, false);
+			return rc == -ENOMEM ? 0 : rc;
 		}
 		file.mode = entry->mode;
 		pin_scan_report_unread(scan, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
@@ -182,7 +187,6 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
 	struct pinion_walk_config config;
-	int batch_rc;
 	int rc = pin_scan_refuse_worker(scan, "added to");
 
 	if (rc != 0) {
@@ -194,8 +198,13 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	config.order = scan->config.walk_order == PINION_SCAN_WALK_BY_PATH ? PINION_WALK_BY_PATH
 									   : PINION_WALK_LISTED;
 	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
-	batch_rc = pin_extent_batch_send(&tree.batch, scan);
-	rc = rc != 0 ? rc : batch_rc;
+	if (pin_extent_batch_send(&tree.batch, scan) == -ECANCELED) {
+		rc = rc != 0 ? rc : -ECANCELED;
+	}
+	if (rc == -ENOMEM) {
+		/* The walk's own: what it had not reached is not known. */
+		pin_scan_report_path(scan, path, tree.root_bytes, PINION_SCAN_FAILED, rc);
+	}
 	pin_extent_batch_fini(&tree.batch, scan->host);
 	pin_scan_send_batch(scan);
 	drop_deep(&tree);

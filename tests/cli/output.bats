@@ -306,6 +306,11 @@ make_lines() {
 		complains "--output and --trace would write the same file: ${pair% *}"
 	done
 	[ ! -e new ] && [ "$(cat report)" = old ]
+	for pair in metrics metrics.15; do
+		PINION_METRICS_FILE="$PWD/metrics" scan -F -e a --output="$pair" file
+		complains "--output would replace $pair, which is for the metrics page"
+		[ ! -e "$pair" ]
+	done
 	[ "$(id -u)" = 0 ] || return 0
 	chown 12345:12346 report
 	chmod 640 report

@@ -11,6 +11,7 @@
  * asks malloc and its kin for besides. Two runtimes at once have two
  * allocators.
  */
+#include "runtime/base/atomic.h"
 #include "tests/fault/failing.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
@@ -24,7 +25,7 @@ enum {
 	FILES = 3,
 	FILE_BYTES = 20000,
 	LIMIT_SECONDS = 100,
-	LIVES_MAX = 400,
+	LIVES_MAX = 800,
 	RULES = 40,  /* more than there is room for at first */
 	LEVELS = 20, /* of directories */
 };
@@ -183,19 +184,41 @@ static int window(void *arg, struct pinion_scan_file *file, const struct pinion_
 	return user[0] == 0 ? 0 : -EILSEQ;
 }
 
+static struct pin_atomic_u32 lost_walks;
+
 static void report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
 	(void)arg;
-	(void)file;
-	(void)outcome;
-	(void)error;
+	if (strcmp(file->path, "tree") == 0) {
+		expect_number("outcome", PINION_SCAN_FAILED, outcome);
+		expect_number("error", -ENOMEM, error);
+		pin_fetch_add_acq_rel_u32(&lost_walks, 1);
+	}
 }
 
 static const struct pinion_scan_ops ops = {.window = window, .report = report};
 
+/* A walk that ends early is told, and else no file is lost. */
+static void check_walked(const struct pinion_scan_stats *totals, int rc, bool must_work)
+{
+	uint32_t lost_count = pin_exchange_acq_rel_u32(&lost_walks, 0);
+
+	expect_number("walk", lost_count > 0 ? -ENOMEM : 0, rc);
+	/* One allocation has failed at most. */
+	expect_true("paths reported as failed", totals->failed <= 1);
+	if (lost_count == 0) {
+		expect_number("files", FILES, (long long)(totals->done + totals->failed));
+	}
+	if (must_work) {
+		expect_number("files done", FILES, (long long)totals->done);
+		/* The directory, and the ignore files. */
+		expect_number("ignored", LEVELS + 1, (long long)totals->ignored);
+	}
+}
+
 /* Whether it must work: nothing fails. */
-static void scan(struct pinion_runtime *runtime, bool must_work)
+static void scan(struct pinion_runtime *runtime, uint32_t walk_order, bool must_work)
 {
 	struct pinion_scan_stats totals = {0};
 	struct pinion_scan_config config;
@@ -209,17 +232,13 @@ static void scan(struct pinion_runtime *runtime, bool must_work)
 	config.files_in_flight = 2;
 	config.windows_in_flight = 2;
 	config.skip_ignored = 1;
+	config.walk_order = walk_order;
 	rc = pinion_scan_create(runtime, &config, &ops, NULL, &made);
 	expect_true("scan", must_work ? rc == 0 : rc == 0 || rc == -ENOMEM);
 	if (rc == 0) {
 		rc = pinion_scan_add_tree(made, "tree");
-		expect_true("tree", must_work ? rc == 0 : rc == 0 || rc == -ENOMEM);
 		pinion_scan_finish(made, &totals, sizeof(totals));
-		if (must_work) {
-			expect_number("files", FILES, (long long)totals.done);
-			/* The directory, and the ignore files. */
-			expect_number("ignored", LEVELS + 1, (long long)totals.ignored);
-		}
+		check_walked(&totals, rc, must_work);
 		pinion_scan_destroy(made);
 	}
 }
@@ -271,7 +290,8 @@ static void live(uint32_t io_level, size_t i, bool must_work)
 	expect_true("create", must_work ? rc == 0 : rc == 0 || rc == -ENOMEM);
 	if (rc == 0) {
 		use_pool(runtime, NULL, must_work);
-		scan(runtime, must_work);
+		scan(runtime, PINION_SCAN_WALK_LISTED, must_work);
+		scan(runtime, PINION_SCAN_WALK_BY_EXTENT, must_work);
 		expect_number("drain", 0, pinion_runtime_drain(runtime));
 		pinion_runtime_destroy(runtime);
 	}

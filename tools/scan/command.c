@@ -407,6 +407,12 @@ static bool check_files(const struct scan_options *options)
 		report_line("--output and --trace would write the same file: %s", output);
 		return false;
 	}
+	if (output != NULL && scanning_is_metrics(&options->scanning, output)) {
+		report_line("--output would replace %s, which is for the metrics page: choose "
+			    "another",
+			output);
+		return false;
+	}
 	for (uint32_t i = 0; i < options->patterns.file_count; i++) {
 		if (!scanning_spares(&options->scanning, options->patterns.files[i])) {
 			return false;
