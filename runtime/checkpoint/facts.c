@@ -17,7 +17,11 @@
 #include <string.h>
 
 /* A later difference is shown from its word on, so that it fits the line. */
-enum { VALUE_BEGIN_MAX = 100 };
+enum {
+	VALUE_BEGIN_MAX = 100,
+	/* Of one long word, so many bytes before the difference. */
+	WORD_BEGIN_MAX = 60,
+};
 
 static const char *find_fact(const uint8_t *header, size_t bytes, const char *name)
 {
@@ -84,7 +88,16 @@ static size_t shown_from(const char *left, const char *right)
 		at++;
 		word = left[at - 1] == ' ' ? at : word;
 	}
-	return at < VALUE_BEGIN_MAX ? 0 : word;
+	if (at < VALUE_BEGIN_MAX) {
+		return 0;
+	}
+	if (at - word > WORD_BEGIN_MAX) {
+		word = at - WORD_BEGIN_MAX;
+		while (word < at && ((uint8_t)left[word] & 0xc0) == 0x80) { /* in a letter */
+			word++;
+		}
+	}
+	return word;
 }
 
 /* Names the first fact of `header` that `other` has otherwise, or lacks. */

@@ -225,6 +225,13 @@ refused() {
 	sum --checkpoint=far --exclude={one,two,three,four,five}_long --exclude=six kept/
 	sum --checkpoint=far --resume --exclude={one,two,three,four,five}_long --exclude=seven kept/
 	refused 'with options … --exclude=six; this run has … --exclude=seven: remove it'
+	local long before_it
+	long=$(printf 'a%.0s' {1..300})
+	before_it=${long::60}
+	sum --checkpoint=wide --exclude="${long}six" kept/
+	sum --checkpoint=wide --resume --exclude="${long}seven" kept/
+	# Both begin with s.
+	refused "with options … ${before_it:1}six; this run has … ${before_it:1}seven: remove it"
 	# Neither of these changes results.
 	pinion sum -r -a "$digest" --sort=path --workers=1 --direct=never --checkpoint=log --resume kept/
 	[ "$status" = 0 ]

@@ -432,7 +432,7 @@ refused() {
 	refused '--json is about --status of a STATE'
 	pinion sum --status
 	refused '--status without -c: name one STATE of --scrub'
-	for option in -c -0 --tag --files-from=few/1 --sort=path --checkpoint=log --resume --status; do
+	for option in -c -0 --tag --files-from=few/1 --sort=path --checkpoint=log --checkpoint-interval=0 --resume --status; do
 		scrub $option few/
 		refused '--scrub goes with none of -c, -0, --tag, --status, --files-from, --sort'
 	done

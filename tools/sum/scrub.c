@@ -157,7 +157,8 @@ static bool has_other_options(const struct sum_options *options)
 	return options->is_check || options->is_tagged || options->is_status ||
 		scanning->list_is_nul || scanning->list_count > 0 ||
 		scanning->scan.walk_order == PINION_SCAN_WALK_BY_PATH ||
-		scanning->checkpointing.file != NULL || scanning->checkpointing.resumes;
+		scanning->checkpointing.file != NULL || scanning->checkpointing.resumes ||
+		scanning->checkpointing.interval_ns != 0;
 }
 
 bool scrub_check(const struct sum_options *options, int path_count)
@@ -175,7 +176,7 @@ bool scrub_check(const struct sum_options *options, int path_count)
 	}
 	if (scrub->state != NULL && has_other_options(options)) {
 		report_line("--scrub goes with none of -c, -0, --tag, --status, --files-from, "
-			    "--sort, --checkpoint, --resume");
+			    "--sort, --checkpoint, --checkpoint-interval, --resume");
 		return false;
 	}
 	if (scrub->state == NULL && is_status && path_count != 1) {
