@@ -365,7 +365,7 @@ struct pinion_pool_stats {
 	uint64_t spills;     /* times a cache gave some up */
 	uint64_t steals;     /* times a thread took the free ones of another's cache */
 	uint64_t outside;    /* buffers taken by threads without a cache */
-	uint64_t exhausted;  /* times none was free */
+	uint64_t exhausted;  /* tries that found none free; a call that waits tries again */
 	uint64_t misuses;    /* releases and uses refused for a mistake */
 	/* Free buffers now: all of them, and those in no cache. */
 	uint64_t free_count;

@@ -160,6 +160,7 @@ struct pinion_pool {
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
 	/* [W:any R:any] how long they waited, as struct pinion_histogram */
 	struct pin_atomic_u64 waits[PINION_HISTOGRAM_BUCKETS];
+	struct pin_atomic_u64 shown_ns; /* [W:waiters R:waiters] on the page */
 	/* [const] for its beginning and its end */
 	uint32_t cache_count;
 	const struct pin_host *host;

@@ -19,6 +19,7 @@
 #include "runtime/memory/pool_internal.h"
 #include "runtime/observe/histogram.h"
 #include "runtime/task/entry.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
@@ -28,6 +29,9 @@
 _Static_assert(sizeof(struct pinion_buffer) == 16, "released size; BP-41");
 _Static_assert(sizeof(struct pinion_buffer) == sizeof(struct pin_waiters_value),
 	"a handle is handed over");
+
+/* As often as a worker that falls asleep writes the page. */
+enum { SHOW_NS = 1000000 };
 
 /* ---- whose cache ---- */
 
@@ -301,6 +305,20 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
 	return 0;
 }
 
+/*
+ * The page is written by workers, which may all sleep while threads outside
+ * wait for buffers.
+ */
+static void show_shortage(struct pinion_pool *pool, uint64_t now_ns)
+{
+	if (pool->runtime == NULL ||
+		now_ns - pin_load_relaxed_u64(&pool->shown_ns) < SHOW_NS) { /* relaxed: a figure */
+		return;
+	}
+	pin_store_relaxed_u64(&pool->shown_ns, now_ns);
+	(void)pin_metrics_publish_outside(&pool->runtime->shared, now_ns);
+}
+
 static void note_wait(struct pinion_pool *pool, uint64_t waited_ns)
 {
 	/* Relaxed: figures. */
@@ -318,6 +336,7 @@ int pinion_pool_acquire_wait(
 {
 	struct pin_waiter waiter;
 	uint64_t begin_ns;
+	uint64_t end_ns;
 	int rc;
 
 	if (is_foreign(pool)) {
@@ -334,8 +353,11 @@ int pinion_pool_acquire_wait(
 	}
 	pin_waiter_init(&waiter, 1, NULL);
 	begin_ns = pool->waiters.host->now_ns();
+	show_shortage(pool, begin_ns);
 	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
-	note_wait(pool, pool->waiters.host->now_ns() - begin_ns);
+	end_ns = pool->waiters.host->now_ns();
+	note_wait(pool, end_ns - begin_ns);
+	show_shortage(pool, end_ns);
 	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
 }
 

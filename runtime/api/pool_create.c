@@ -15,6 +15,7 @@
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_internal.h"
 #include "runtime/task/entry.h"
+#include "runtime/worker/metrics.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
@@ -338,7 +339,11 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 	pin_forked_watch(pin_recent_forget);
 	rc = pin_pool_config_accept(
 		&accepted, config, runtime == NULL ? 0 : runtime->shared.worker_count, &log);
-	return rc != 0 ? rc : create(runtime, &accepted, &log, out_pool);
+	rc = rc != 0 ? rc : create(runtime, &accepted, &log, out_pool);
+	if (rc == 0 && runtime != NULL) {
+		(void)pin_metrics_publish_outside(&runtime->shared, runtime->shared.host->now_ns());
+	}
+	return rc;
 }
 
 /* ---- share and destroy ---- */
@@ -397,6 +402,7 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 		pin_pool_fini(&pool->pool);
 		uncarve(shared, pool, pool->worker_count, stride);
 		pin_lock_release(&shared->pools_lock, shared->host);
+		(void)pin_metrics_publish_outside(shared, shared->host->now_ns());
 	} else {
 		pin_pool_fini(&pool->pool);
 		pin_arena_fini(&pool->arena);

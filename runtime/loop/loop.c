@@ -201,6 +201,9 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
+	if (worker->is_dry) {
+		pin_metrics_show_clock(worker);
+	}
 	pin_metrics_note_wake(worker);
 	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;

@@ -43,8 +43,9 @@ enum {
 	PIN_SLOT_PLACE = 1,
 	PIN_SLOT_PUBLISHED = 2,
 	PIN_SLOT_COUNTS = 3,
-	/* After the counts and the depth of the queue. */
+	/* After the counts and the depth of the queue; and four words on. */
 	PIN_SLOT_IN_FLIGHT = PIN_SLOT_COUNTS + PIN_COUNTS + 1,
+	PIN_SLOT_CLOCK = PIN_SLOT_IN_FLIGHT + 4,
 };
 
 /* "pinionMP" in memory, if byte order is little. */

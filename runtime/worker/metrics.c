@@ -262,7 +262,7 @@ PIN_APART void pin_metrics_publish(struct pin_worker *worker)
 	}
 }
 
-bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns)
+bool pin_metrics_publish_outside(struct pin_shared *shared, uint64_t now_ns)
 {
 	struct pin_metrics_page *metrics = shared->metrics;
 	struct pin_shown_pools pools;

@@ -39,10 +39,11 @@ void pin_metrics_stop(struct pin_shared *shared);
 void pin_metrics_publish(struct pin_worker *worker);
 
 /*
- * Copies the runtime's values, by the watchdog, which has news of stalls.
- * False: a worker copies them at this moment, perhaps without these.
+ * Copies the runtime's values, by a thread that is none of its workers and has
+ * news of stalls or pools, as the workers may all sleep. False: another thread
+ * copies them at this moment, perhaps without these.
  */
-bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns);
+bool pin_metrics_publish_outside(struct pin_shared *shared, uint64_t now_ns);
 
 /* The last time, when it leaves its runtime; then waits for the lock. */
 void pin_metrics_publish_last(struct pin_worker *worker);
@@ -77,6 +78,18 @@ static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
 
 /* Of a worker that falls asleep, also where it publishes nothing before. */
 void pin_metrics_show_in_flight(const struct pin_worker *worker);
+
+/*
+ * It has found work after none, and has read the clock: what it begins now has
+ * not lasted since it fell asleep.
+ */
+static inline void pin_metrics_show_clock(const struct pin_worker *worker)
+{
+	if (worker->observed.slot != NULL) {
+		/* Relaxed: a figure by itself. */
+		pin_store_relaxed_u64(&worker->observed.slot[PIN_SLOT_CLOCK], worker->now_ns);
+	}
+}
 
 /* It falls asleep, or has got up. */
 static inline void pin_metrics_set_place(struct pin_worker *worker, enum pinion_worker_place place)

@@ -512,7 +512,7 @@ static uint64_t late_ns(uint64_t due_ns, uint64_t now_ns, uint64_t period_ns)
 /* Stalled workers and sleepers publish nothing. */
 static void publish(struct pin_shared *shared, uint64_t now_ns)
 {
-	if (shared->stalls.has_news && pin_metrics_publish_stalls(shared, now_ns)) {
+	if (shared->stalls.has_news && pin_metrics_publish_outside(shared, now_ns)) {
 		shared->stalls.has_news = false;
 	}
 	if (shared->stalls.has_news) {

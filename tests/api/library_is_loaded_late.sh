@@ -12,10 +12,12 @@ cat >"$TMPDIR/late.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pinion/pinion.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LIMIT_S = 30 };
 
@@ -153,10 +155,34 @@ static void load_copies(const char *path, int count)
 	}
 }
 
+static void *rest(void *arg)
+{
+	for (;;) {
+		pause();
+	}
+	return arg;
+}
+
+/*
+ * Threads of the copies are made by their own copies of the C library, and all
+ * take the loader's lock with the program's, which takes it without atomic
+ * operations as long as it has made no thread itself: a waiter may then wait
+ * for ever.
+ */
+static void make_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, rest, NULL) != 0) {
+		fail("thread", "cannot be made");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int count = argc > 2 ? atoi(argv[2]) : 0;
 
+	make_thread();
 	if (count == 0) {
 		close_with_live_runtime(argv[1]);
 	} else {

@@ -583,6 +583,31 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	[ "$(cat out)" = "tree/hidden/deep/file: left out: $PWD/tree/hidden: an ignore file hides it (--gitignore)" ]
 	scan --explain=tree/hidden/deep/file tree
 	expect 0
+	printf '\0\0abc' >tree/zeros
+	printf a >tree/.dotted
+	ln tree/file tree/hidden/name
+	while IFS=: read -r path option answer; do
+		scan --explain="$path" "$option" tree
+		expect 1
+		[ "$(cat out)" = "$path: left out: $answer" ]
+	done <<-END
+		tree/zeros:--binary=skip:a zero byte is in it (--binary=skip)
+		tree/.dotted:--no-hidden:its name begins with a dot (--no-hidden)
+		tree/a.log:--exclude=*.log:a pattern leaves it out (--include, --exclude)
+		tree/a.log:--include=*.c:a pattern leaves it out (--include, --exclude)
+		tree/a.log:--min-size=10M:its size is out of bounds (--min-size, --max-filesize)
+		tree/zeros:--max-filesize=1:its size is out of bounds (--min-size, --max-filesize)
+		tree/a.log:--older-than=1d:its time is out of bounds (--newer-than, --older-than)
+		tree/hidden/name:--exclude=hidden:$PWD/tree/hidden: a pattern leaves it out (--include, --exclude)
+	END
+	scan --explain=tree/file --binary=skip tree
+	expect 0
+	local met
+	met=$(for path in tree/file tree/hidden/name; do
+		"$PINION" scan --hard-links=once --explain="$path" tree || true
+	done)
+	[ "$(grep -c ': scanned$' <<<"$met")" = 1 ]
+	[ "$(grep -c ': left out: it is another name of a file that was met before (--hard-links=once)$' <<<"$met")" = 1 ]
 }
 
 @test "a confirmed rule's finding: its line within the match's, and its secret" {

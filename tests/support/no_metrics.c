@@ -35,7 +35,7 @@ void pin_metrics_publish(struct pin_worker *worker)
 	(void)worker;
 }
 
-bool pin_metrics_publish_stalls(struct pin_shared *shared, uint64_t now_ns)
+bool pin_metrics_publish_outside(struct pin_shared *shared, uint64_t now_ns)
 {
 	(void)shared;
 	(void)now_ns;

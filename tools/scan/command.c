@@ -598,9 +598,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	if (parsed == OPTIONS_HELP) {
 		status = EXIT_STATUS_CLEAN;
 	} else if (parsed == OPTIONS_END && throttle_prepare(&options.scanning)) {
-		status = options.explained != NULL ? explain_run(&options.scanning, options.paths,
-							     options.path_count, options.explained)
-						   : load_and_run(&options);
+		status = options.explained != NULL ? explain_run(&options) : load_and_run(&options);
 	}
 	report_options_fini(&options.report);
 	free(options.patterns.expressions);

@@ -9,6 +9,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/job.h"
 #include "tools/signals.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ enum explain_state {
 };
 
 struct explain {
+	const struct scan_options *options;
 	const char *path;
 	char *wanted;	      /* absolute, without "." and "//" */
 	pthread_mutex_t lock; /* guards what follows */
@@ -96,6 +98,25 @@ static void leave_out(struct explain *explain, const char *seen, const char *rea
 	settle(explain, EXPLAIN_LEFT_OUT, words);
 }
 
+/* What left it out on the walk. */
+static const char *reason_of(enum pinion_walk_reason reason)
+{
+	static const char *const reasons[] = {
+		[PINION_WALK_BY_IGNORE_FILE] = "an ignore file hides it (--gitignore)",
+		[PINION_WALK_BY_NAME] = "its name begins with a dot (--no-hidden)",
+		[PINION_WALK_BY_PATTERN] = "a pattern leaves it out (--include, --exclude)",
+		[PINION_WALK_BY_FILE_SYSTEM] = "it is on another file system (--one-file-system)",
+		[PINION_WALK_BY_SIZE] = "its size is out of bounds (--min-size, --max-filesize)",
+		[PINION_WALK_BY_TIME] = "its time is out of bounds (--newer-than, --older-than)",
+		[PINION_WALK_BY_LINK] = "it is another name of a file that was met before "
+					"(--hard-links=once)",
+		[PINION_WALK_BY_SHARD] = "another shard has it (--shard)",
+	};
+
+	_Static_assert(sizeof(reasons) / sizeof(reasons[0]) == PINION_WALK_REASONS, "each");
+	return reasons[reason];
+}
+
 static void note(struct explain *explain, const struct pinion_scan_file *file, const char *seen,
 	enum pinion_scan_outcome outcome, int error)
 {
@@ -104,10 +125,7 @@ static void note(struct explain *explain, const struct pinion_scan_file *file, c
 		settle(explain, EXPLAIN_SCANNED, "");
 		return;
 	case PINION_SCAN_IGNORED:
-		leave_out(explain, seen,
-			file->reason == PINION_WALK_BY_SHARD
-				? "another shard has it (--shard)"
-				: "an ignore file hides it (--gitignore)");
+		leave_out(explain, seen, reason_of(file->reason));
 		return;
 	case PINION_SCAN_CANCELLED:
 		return;
@@ -150,9 +168,12 @@ static int on_open(void *arg, struct pinion_scan_file *file)
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
-	(void)arg;
+	struct explain *explain = arg;
+
 	(void)file;
-	(void)window;
+	if (explain->options->skips_binary && scan_job_is_binary(explain->options, window)) {
+		settle(explain, EXPLAIN_LEFT_OUT, "a zero byte is in it (--binary=skip)");
+	}
 	return PINION_SCAN_ENOUGH;
 }
 
@@ -186,11 +207,11 @@ static int print_answer(const struct explain *explain)
 	return output_print(&text) ? statuses[explain->state] : EXIT_STATUS_TROUBLE;
 }
 
-static int walk(const struct scanning_options *options, const struct input *input,
-	struct pinion_runtime *runtime, struct explain *explain)
+static int walk(const struct input *input, struct pinion_runtime *runtime, struct explain *explain)
 {
 	struct pinion_scan *scan;
-	int error = pinion_scan_create(runtime, &options->scan, &explain_ops, explain, &scan);
+	int error = pinion_scan_create(
+		runtime, &explain->options->scanning.scan, &explain_ops, explain, &scan);
 
 	if (error != 0) {
 		return error;
@@ -203,23 +224,24 @@ static int walk(const struct scanning_options *options, const struct input *inpu
 	return error;
 }
 
-int explain_run(const struct scanning_options *options, char *const *paths, int path_count,
-	const char *path)
+int explain_run(const struct scan_options *scan_options)
 {
+	const struct scanning_options *options = &scan_options->scanning;
 	uint64_t other_shard_count = 0;
 	const struct input input = {
 		.sharding = options->choosing.sharding,
 		.other_shard_count = &other_shard_count,
-		.paths = paths,
-		.path_count = path_count,
+		.paths = scan_options->paths,
+		.path_count = scan_options->path_count,
 		.lists = options->lists,
 		.list_count = options->list_count,
 		.list_is_nul = options->list_is_nul,
 		.recurse = true,
 	};
 	struct explain explain = {
-		.path = path,
-		.wanted = make_absolute(path),
+		.options = scan_options,
+		.path = scan_options->explained,
+		.wanted = make_absolute(scan_options->explained),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct pinion_runtime *runtime = NULL;
@@ -230,7 +252,7 @@ int explain_run(const struct scanning_options *options, char *const *paths, int 
 		error = pinion_runtime_create(&options->runtime, &runtime);
 	}
 	if (error == 0) {
-		error = walk(options, &input, runtime, &explain);
+		error = walk(&input, runtime, &explain);
 	}
 	(void)pinion_runtime_destroy(runtime);
 	signals_release();

@@ -256,8 +256,7 @@ int scan_job_open(struct scan_job *job, struct pinion_scan_file *file)
 	return error;
 }
 
-/* A zero byte among the first ones, unless they are text as UTF-16. */
-static bool is_binary(const struct scan_job *job, const struct pinion_window *window)
+bool scan_job_is_binary(const struct scan_options *options, const struct pinion_window *window)
 {
 	size_t length =
 		window->length_bytes < BINARY_LOOK_BYTES ? window->length_bytes : BINARY_LOOK_BYTES;
@@ -267,7 +266,7 @@ static bool is_binary(const struct scan_job *job, const struct pinion_window *wi
 		return true;
 	}
 	return memchr(window->bytes, 0, length) != NULL &&
-		!(job->options->decode.has_utf16 &&
+		!(options->decode.has_utf16 &&
 			utf16_kind_of(window->bytes, length, &mark) != UTF16_NONE);
 }
 
@@ -276,7 +275,7 @@ static bool leaves_out(const struct scan_job *job, struct search_file *searched,
 	const struct pinion_window *window)
 {
 	if (!job->options->skips_binary || window->index != 0 || searched->decoded != NULL ||
-		searched->kept.start_offset > 0 || !is_binary(job, window)) {
+		searched->kept.start_offset > 0 || !scan_job_is_binary(job->options, window)) {
 		return false;
 	}
 	searched->is_binary = true;

@@ -113,6 +113,9 @@ bool scan_job_is_sound(struct scan_job *job);
 /* What the library calls; its argument is the job. */
 extern const struct pinion_scan_ops scan_job_ops;
 
+/* A zero byte is among the first ones, unless they are text as UTF-16. */
+bool scan_job_is_binary(const struct scan_options *options, const struct pinion_window *window);
+
 /* The callbacks of these names, for a thread that has `worker`. */
 int scan_job_open(struct scan_job *job, struct pinion_scan_file *file);
 int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file,

@@ -276,6 +276,10 @@ static void look_back(struct top_page *page)
 	memset(page->before, 0, (size_t)page->info.slot_count * TOP_VALUES * sizeof(*page->before));
 	page->before_ns = page->info.created_ns;
 	page->read_ns = page->info.published_ns;
+	if (page->state == TOP_DEAD) {
+		/* It may have lived on without a write. */
+		page->read_ns = page->before_ns + top_page_age_ns(page);
+	}
 	page->is_all = true;
 }
 

@@ -249,8 +249,12 @@ static int find_pages_or_say(struct top_watch *watch, int pid, enum asked asked)
 	struct top_process process;
 	int rc = find_pages(watch, pid);
 
-	if (rc >= 0 || rc == -ENOMEM || (asked == NOT_ASKED && is_about_rights(rc))) {
-		return rc >= 0 || rc == -ENOMEM ? rc : 0;
+	if (rc >= 0 || rc == -ENOMEM) {
+		return rc;
+	}
+	/* -EAGAIN: it is just beginning, and the next look finds it. */
+	if (asked == NOT_ASKED && (is_about_rights(rc) || rc == -EAGAIN)) {
+		return 0;
 	}
 	/* It has ended since it was listed, or was found. */
 	if ((watch->is_old || asked != ASKED_BY_NUMBER) && !top_process_read(pid, &process)) {

@@ -3,8 +3,10 @@
  * Goal: the metrics page has how many pools and buffers a runtime has, and how
  * often none was free and how often and for how long a thread waited, of pools
  * that have ended too; pools of no runtime are not among them, and without
- * pools all of it is 0. BP-26, C17.
- * Method: a runtime of one worker, which publishes when a task has run.
+ * pools all of it is 0. While all workers sleep a wait is shown as well.
+ * BP-26, C17.
+ * Method: a runtime of one worker, which publishes when a task has run; then a
+ * runtime whose worker has run none.
  */
 #include "tests/support/metrics.h"
 #include "tests/support/runtimes.h"
@@ -13,7 +15,7 @@
 #include <errno.h>
 #include <pinion/timer.h>
 
-enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3, WAIT_NS = 2000000 };
+enum { BUFFERS = 4, BUFFER_BYTES = 4096, SHORTAGES = 3, WAIT_NS = 2000000, TRIES_MAX = 100 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_metrics *metrics;
@@ -92,6 +94,43 @@ static long long exhausted_of(const struct pinion_pool *pool)
 	return (long long)stats.exhausted;
 }
 
+/*
+ * While the worker sleeps, the threads that wait write the page. In the moment
+ * in which the worker writes it they do not, so it is tried again.
+ */
+static void expect_shown_asleep(struct pinion_pool *pool)
+{
+	long long waits;
+
+	for (int i = 0; i < TRIES_MAX; i++) {
+		wait_in_vain(pool);
+		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+		waits = value("pool_waits");
+		if (waits == i + 1 && value("pool_exhausted") == exhausted_of(pool)) {
+			expect_true("their time", value("pool_wait_ns") >= waits * WAIT_NS);
+			return;
+		}
+	}
+	expect_ready("a wait is shown while the worker sleeps", false);
+}
+
+static void check_asleep(void)
+{
+	struct pinion_pool *pool = make_pool(runtime);
+	struct pinion_buffer buffers[BUFFERS];
+
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		expect_number("buffer", 0, pinion_pool_try_acquire(pool, &buffers[i]));
+	}
+	expect_shown_asleep(pool);
+	expect_number("pools", 1, value("pools"));
+	expect_number("buffers", BUFFERS, value("pool_buffers"));
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		pinion_pool_release(pool, &buffers[i]);
+	}
+	expect_number("destroy", 0, pinion_pool_destroy(pool));
+}
+
 /* From outside, until none is free and some more times. */
 static void run_dry(struct pinion_pool *pool)
 {
@@ -145,6 +184,11 @@ int main(void)
 	expect_number("destroy", 0, pinion_pool_destroy(apart));
 	pinion_metrics_close(metrics);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	metrics = open_own(0);
+	check_asleep();
+	pinion_metrics_close(metrics);
 	pinion_runtime_destroy(runtime);
 	return expect_status();
 }

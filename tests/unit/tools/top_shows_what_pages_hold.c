@@ -16,6 +16,7 @@
 #include "tools/top/show.h"
 #include "tools/top/watch.h"
 
+#include <limits.h>
 #include <pinion/timer.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -324,6 +325,24 @@ static void check_page(void)
 	top_page_fini(pages);
 }
 
+/* A process that was seen alive later than its last write, and then died. */
+static void check_dead(void)
+{
+	struct pin_observed observed = {.slot = NULL};
+	struct pin_metrics_page *metrics = make(&observed);
+	struct top_page page;
+
+	/* No process has that number. */
+	expect_ready("page", top_page_init(&page, open_own(0), NULL, INT_MAX));
+	fill(metrics, &observed, page.info.created_ns);
+	page.last_life_unix_ns = page.info.created_unix_ns + 4 * (uint64_t)SECOND_NS;
+	expect_ready("read", top_page_read(&page));
+	expect_number("dead", TOP_DEAD, page.state);
+	expect_number("tasks a second", 21, (long long)top_page_rate(&page, 0, TOP_TASKS));
+	top_page_fini(&page);
+	pin_metrics_page_destroy(metrics, &pin_host_linux);
+}
+
 static void check_counts(void)
 {
 	struct pin_observed observed = {.slot = NULL};
@@ -384,6 +403,7 @@ static void check_ended(void)
 int main(void)
 {
 	check_page();
+	check_dead();
 	check_counts();
 	check_ended();
 	return expect_status();
