@@ -107,6 +107,11 @@ static void append_features(struct output_text *text)
 #else
 	output_text_string(text, " -libarchive");
 #endif
+#if defined(HAVE_YARA)
+	output_text_string(text, " +yara");
+#else
+	output_text_string(text, " -yara");
+#endif
 	digest_append_features(text);
 	output_text_string(text, toml_is_known() ? " +toml" : " -toml");
 	output_text_string(text, "\n");

@@ -62,12 +62,12 @@ static int list_rules(const struct job *job)
 	size_t width = 0;
 
 	if (load(&job->patterns, &rules)) {
-		for (uint32_t i = 0; i < rules.count; i++) {
+		for (uint32_t i = 0; i < rules_total(&rules); i++) {
 			size_t length = strlen(rules.items[i].id);
 
 			width = length > width ? length : width;
 		}
-		for (uint32_t i = 0; i < rules.count; i++) {
+		for (uint32_t i = 0; i < rules_total(&rules); i++) {
 			rules_append_line(&text, &rules.items[i], width + 2);
 		}
 		status = output_print(&text) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
@@ -110,7 +110,7 @@ static int check_file(const struct job *job, const char *file, struct output_tex
 	if (load(&patterns, &rules)) {
 		status = rules.unsupported_count > 0 ? EXIT_STATUS_FOUND : EXIT_STATUS_CLEAN;
 		output_text_escaped(text, file, strlen(file), true);
-		output_text_format(text, ": %u rules", rules.count);
+		output_text_format(text, ": %u rules", rules_total(&rules));
 		if (rules.unsupported_count > 0) {
 			output_text_format(text, ", %u part%s not supported",
 				rules.unsupported_count, rules.unsupported_count == 1 ? "" : "s");
@@ -140,7 +140,7 @@ static void report_missing(const struct rules *rules, const char *id)
 {
 	struct spelling spelling = {.word = id};
 
-	for (uint32_t i = 0; i < rules->count; i++) {
+	for (uint32_t i = 0; i < rules_total(rules); i++) {
 		spelling_offer(&spelling, rules->items[i].id);
 	}
 	if (spelling.nearest != NULL) {
@@ -159,7 +159,7 @@ static int explain_rules(const struct job *job)
 	for (int i = 0; is_ok && i < job->operand_count; i++) {
 		bool is_found = false;
 
-		for (uint32_t k = 0; k < rules.count; k++) {
+		for (uint32_t k = 0; k < rules_total(&rules); k++) {
 			if (strcmp(rules.items[k].id, job->operands[i]) == 0) {
 				output_text_string(&text, text.length > 0 ? "\n" : "");
 				rules_append_explanation(&text, &rules.items[k]);

@@ -15,6 +15,9 @@ const char *rules_description(const struct rule *rule)
 	const struct rule_builtin *builtin;
 	uint32_t count;
 
+	if (rule->description != NULL) {
+		return rule->description;
+	}
 	if (rule->filter != NULL && rule->filter->description != NULL) {
 		return rule->filter->description;
 	}
@@ -69,7 +72,8 @@ void rules_append_line(struct output_text *text, const struct rule *rule, size_t
 
 	output_text_string(text, rule->id);
 	if (description != NULL) {
-		output_text_format(text, "%*s%s", (int)(width - strlen(rule->id)), "", description);
+		output_text_format(text, "%*s", (int)(width - strlen(rule->id)), "");
+		output_text_escaped(text, description, strlen(description), true);
 	}
 	for (uint32_t i = 0; tags != NULL && i < tags->count; i++) {
 		output_text_format(text, "%s%s", i == 0 ? "  [" : ", ", tags->items[i]);
@@ -190,7 +194,13 @@ void rules_append_explanation(struct output_text *text, const struct rule *rule)
 
 	output_text_format(text, "%s\n", rule->id);
 	if (description != NULL) {
-		output_text_format(text, "  %s\n", description);
+		output_text_string(text, "  ");
+		output_text_escaped(text, description, strlen(description), true);
+		output_text_string(text, "\n");
+	}
+	if (rule->is_yara) {
+		output_text_format(text, "  A rule of YARA, from %s.\n", rule->file);
+		return;
 	}
 	if (rule->file != NULL) {
 		output_text_format(text, "  From %s:%u.\n", rule->file, rule->line);

@@ -1,52 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlopen(3) by the name that the library has had since version 3.
+ * The functions of libarchive, and readers made by them.
  */
 #include "tools/scan/archive_library.h"
 
 #if defined(HAVE_LIBARCHIVE)
-#include <dlfcn.h>
+#include "tools/scan/library.h"
+
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
-
-static const char library_name[] = "libarchive.so.13";
 
 struct archive_library archive_library;
 
 bool archive_library_load(const char **out_reason)
 {
-	static void *library;
-	static const struct {
-		const char *name;
-		void *place;
-	} functions[] = {
+	static bool is_loaded;
+	static const struct library_function functions[] = {
 #define ARCHIVE_LIBRARY_ROW(name) {#name, &archive_library.name},
 		ARCHIVE_LIBRARY_FUNCTIONS(ARCHIVE_LIBRARY_ROW)
 #undef ARCHIVE_LIBRARY_ROW
 	};
 
-	if (library != NULL) {
-		return true;
-	}
-	library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-	if (library == NULL) {
-		*out_reason = dlerror();
-		return false;
-	}
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *function = dlsym(library, functions[i].name);
-
-		if (function == NULL) {
-			*out_reason = dlerror();
-			dlclose(library);
-			library = NULL;
-			return false;
-		}
-		memcpy(functions[i].place, &function, sizeof(function));
-	}
-	return true;
+	/* The name that the library has had since version 3. */
+	is_loaded = is_loaded ||
+		library_load("libarchive.so.13", functions,
+			sizeof(functions) / sizeof(functions[0]), out_reason);
+	return is_loaded;
 }
+
 typedef int (*support_fn)(struct archive *archive);
 
 static support_fn filters[8];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libarchive, loaded when it is first asked for: with the libraries that it
- * needs it would add some ms to the start of every command.
+ * libarchive, loaded when it is first asked for (library.h).
  */
 #ifndef PINION_TOOLS_SCAN_ARCHIVE_LIBRARY_H
 #define PINION_TOOLS_SCAN_ARCHIVE_LIBRARY_H

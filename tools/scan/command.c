@@ -20,6 +20,7 @@
 enum scan_option {
 	OPTION_REGEX,
 	OPTION_RULES,
+	OPTION_YARA_MAX_SIZE,
 	OPTION_STRICT,
 	OPTION_BUILTIN,
 	OPTION_EXAMPLES,
@@ -91,9 +92,10 @@ enum scan_option {
 static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_REGEX] = {'e', "regex", "REGEX", "search for this; may be given several times",
 		"Findings name it e1, e2 and so on."},
-	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: lines, or TOML",
+	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: lines, TOML, or YARA",
 		"Lines are ID<TAB>REGEX; empty ones, and those that start with #, are skipped. "
-		"TOML is as gitleaks and betterleaks have it."},
+		"TOML is as gitleaks and betterleaks have it. May be given several times."},
+	[OPTION_YARA_MAX_SIZE] = {YARA_SPEC_MAX_FILESIZE},
 	[OPTION_STRICT] = {0, "strict-rules", NULL,
 		"what a rules file has and pinion lacks: an error",
 		"Otherwise a line on standard error names it, and the scan goes on without."},
@@ -213,6 +215,13 @@ static bool parse_rules(struct scan_options *options, const char *value)
 	return append_text(&options->patterns.files, &options->patterns.file_count, value);
 }
 
+/* libyara has matches of 31 bits. */
+static bool parse_yara_max_size(struct scan_options *options, const char *value)
+{
+	return options_size(
+		"yara-max-filesize", value, 1, (uint64_t)1 << 30, &options->yara_bytes_max);
+}
+
 static bool parse_stats(struct scan_options *options, const char *value)
 {
 	static const char *const words[] = {"text", "json", NULL};
@@ -309,6 +318,7 @@ struct taker {
 static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_REGEX] = {.own = parse_regex},
 	[OPTION_RULES] = {.own = parse_rules},
+	[OPTION_YARA_MAX_SIZE] = {.own = parse_yara_max_size},
 	[OPTION_STRICT] = FLAG(patterns.is_strict),
 	[OPTION_BUILTIN] = FLAG(patterns.with_builtin),
 	[OPTION_EXAMPLES] = FLAG(patterns.with_examples),
@@ -528,6 +538,16 @@ static bool check_options(struct scan_options *options)
 	return true;
 }
 
+/* What goes with no rules of YARA, which files of rules may turn out to be. */
+static bool check_rules(const struct scan_options *options, const struct rules *rules)
+{
+	if (rules->yara_count > 0 && options->report.style.has_context) {
+		report_line("-A, -B and -C know no rules of YARA");
+		return false;
+	}
+	return true;
+}
+
 static bool begin_output(const struct scan_options *options)
 {
 	const char *file = options->report.output_file;
@@ -541,12 +561,15 @@ static int load_and_run(struct scan_options *options)
 	struct rules rules = {0};
 	int status = EXIT_STATUS_TROUBLE;
 	bool is_loaded = report_options_load(&options->report, options->patterns.silence_ns_max) &&
-		scan_rules_load(&options->patterns, matcher, &rules);
+		scan_rules_load(&options->patterns, matcher, &rules) &&
+		check_rules(options, &rules);
 
 	if (is_loaded && options->prints_patterns) {
 		compile_limit_end();
 		status = scan_rules_print(&rules);
 	} else if (is_loaded && begin_output(options)) {
+		/* Any that does nothing, where YARA has all rules. */
+		matcher = rules.count == 0 ? &matcher_literal : matcher;
 		rules.keeps_text = options->report.format->needs_text;
 		if (options->archives.is_on && throttle_has_rate()) {
 			report_note("-z reads archives as fast as it can unpack them: rates and "
@@ -575,6 +598,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 	if (options->archives.is_on) {
 		scanning_allow_waits(&options->scanning);
 	}
+	options->patterns.has_one_file = options->scanning.checkpointing.file != NULL;
 	options->patterns.silence_ns_max = options->scanning.scan.file_timeout_ns;
 	options->paths = argv + 1;
 	options->path_count = parser.operand_count;
@@ -586,6 +610,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	struct scan_options options = {
 		.patterns = SCAN_PATTERNS_STANDARD,
 		.archives = ARCHIVE_OPTIONS_STANDARD,
+		.yara_bytes_max = YARA_FILE_BYTES,
 	};
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;

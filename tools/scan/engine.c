@@ -430,7 +430,7 @@ static int feed_stream(struct engine_worker *worker, struct engine_file *file,
 
 bool engine_is_over(const struct engine *engine, const struct engine_file *file)
 {
-	return file->over != NULL &&
+	return file->over != NULL && engine->rule_count > 0 &&
 		__atomic_load_n(&file->over->count, __ATOMIC_RELAXED) == engine->rule_count;
 }
 

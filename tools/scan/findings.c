@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of longer findings in whole files no text is kept: these may overlap. */
+enum { WHOLE_TEXT_BYTES = 64 << 10 };
+
 /* A window that came before its predecessors. */
 struct findings_window {
 	struct findings_window *next;
@@ -158,7 +161,7 @@ static int open_candidate(struct findings_rule *state, const struct candidate *c
 static void set_over(
 	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
 {
-	size_t words = findings->rules->count / 64 + 1;
+	size_t words = rules_total(findings->rules) / 64 + 1;
 	uint64_t *bits = file->over.bits;
 
 	state->is_over = true;
@@ -262,9 +265,8 @@ static bool is_cut(const struct findings *findings, struct findings_rule *state,
 }
 
 /* Without it, a finding of a plain rule is one all the same. */
-static int set_text(struct findings_file *file, struct finding *finding)
+static int set_text(const struct snippet *snippet, struct finding *finding)
 {
-	const struct snippet *snippet = snippets_find(&file->snippets, finding->start);
 	uint64_t from;
 	uint64_t until;
 
@@ -289,9 +291,12 @@ static int set_text(struct findings_file *file, struct finding *finding)
 	return 0;
 }
 
-/* Holds a plain rule's finding until it is shown. */
-static int hold(const struct findings *findings, struct findings_file *file,
-	const struct candidate *candidate)
+/*
+ * Holds a plain rule's finding until it is shown, with its text of the snippet;
+ * NULL: without.
+ */
+static int hold_within(const struct findings *findings, struct findings_file *file,
+	const struct snippet *snippet, const struct candidate *candidate)
 {
 	struct finding finding = {
 		.start = candidate->start,
@@ -303,7 +308,7 @@ static int hold(const struct findings *findings, struct findings_file *file,
 	int error;
 
 	memcpy(finding.head, candidate->head, sizeof(finding.head));
-	error = findings->rules->keeps_text ? set_text(file, &finding) : 0;
+	error = findings->rules->keeps_text ? set_text(snippet, &finding) : 0;
 	if (error == 0) {
 		error = finding_list_add(&file->held, &finding);
 	}
@@ -311,6 +316,16 @@ static int hold(const struct findings *findings, struct findings_file *file,
 		free(finding.text);
 	}
 	return error;
+}
+
+static int hold(const struct findings *findings, struct findings_file *file,
+	const struct candidate *candidate)
+{
+	const struct snippet *snippet = findings->rules->keeps_text
+		? snippets_find(&file->snippets, candidate->start)
+		: NULL;
+
+	return hold_within(findings, file, snippet, candidate);
 }
 
 /*
@@ -627,6 +642,80 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 			findings->rules, &file->held, file->locate, file->locate_arg);
 	}
 	show_decided(findings, file, show, arg);
+	pthread_mutex_unlock(&file->lock);
+	return error;
+}
+
+/* ---- files that another engine has searched ---- */
+
+static bool is_same(const struct candidate *left, const struct candidate *right)
+{
+	return left->start == right->start && left->end == right->end && left->rule == right->rule;
+}
+
+static int choose_whole(const struct findings *findings, struct findings_file *file,
+	const struct candidate *candidate, bool *out_takes)
+{
+	struct findings_rule *state = need_rule(file, candidate->rule);
+
+	if (state == NULL) {
+		return -ENOMEM;
+	}
+	*out_takes = !state->is_over;
+	if (state->is_over) {
+		return 0;
+	}
+	state->searched_to = candidate->end;
+	state->work += candidate->end - candidate->start;
+	if (findings->rules->findings_max != 0 &&
+		(is_cut(findings, state, candidate->start) || state->work > RULES_WORK_MAX)) {
+		set_over(findings, file, state);
+		*out_takes = false;
+		return 0;
+	}
+	state->taken_to = candidate->end;
+	state->taken_count++;
+	return 0;
+}
+
+int findings_whole_choose(
+	const struct findings *findings, struct findings_file *file, struct candidates *found)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	candidates_sort_by_start(found);
+	pthread_mutex_lock(&file->lock);
+	for (size_t i = 0; i < found->count && error == 0; i++) {
+		const struct candidate *candidate = &found->items[i];
+		bool takes = false;
+
+		if (kept == 0 || !is_same(&found->items[kept - 1], candidate)) {
+			error = choose_whole(findings, file, candidate, &takes);
+		}
+		if (takes) {
+			found->items[kept++] = *candidate;
+		}
+	}
+	pthread_mutex_unlock(&file->lock);
+	found->count = kept;
+	return error;
+}
+
+int findings_whole_hold(const struct findings *findings, struct findings_file *file,
+	const struct pinion_window *window, const struct candidates *found)
+{
+	const struct snippet whole = {
+		.length = window->length_bytes, .bytes = (uint8_t *)(uintptr_t)window->bytes};
+	int error = 0;
+
+	pthread_mutex_lock(&file->lock);
+	for (size_t i = 0; i < found->count && error == 0; i++) {
+		const struct candidate *candidate = &found->items[i];
+		bool has_text = candidate->end - candidate->start <= WHOLE_TEXT_BYTES;
+
+		error = hold_within(findings, file, has_text ? &whole : NULL, candidate);
+	}
 	pthread_mutex_unlock(&file->lock);
 	return error;
 }

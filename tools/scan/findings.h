@@ -139,6 +139,20 @@ int findings_add(const struct findings *findings, struct findings_file *file,
 	void *arg);
 
 /*
+ * Takes what another engine found in all of a file, which has no other windows,
+ * in place of findings_add(): each match is a finding, also one that overlaps
+ * others of its rule. First _choose, which sorts `found` and drops what occurs
+ * twice or is beyond a limit; then _hold, for findings_finish() to show. Each
+ * takes the lock.
+ *
+ * Errors: -ENOMEM.
+ */
+int findings_whole_choose(
+	const struct findings *findings, struct findings_file *file, struct candidates *found);
+int findings_whole_hold(const struct findings *findings, struct findings_file *file,
+	const struct pinion_window *window, const struct candidates *found);
+
+/*
  * No more windows will come, even if some are missing: decides and shows the
  * rest.
  */

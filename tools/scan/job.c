@@ -68,6 +68,7 @@ struct scan_worker *scan_job_add_worker(struct scan_job *job)
 static void worker_fini(struct scan_worker *worker)
 {
 	source_destroy(worker->decoded);
+	yara_worker_destroy(worker->yara);
 	search_worker_fini(&worker->search);
 	reporter_worker_fini(&worker->reporter);
 }
@@ -315,10 +316,35 @@ int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pin
 		/* The scan counts holes only whole. */
 		show.worker->part_bytes += show.worker->hole_bytes;
 	}
+	if (yara_search_is_on(job)) {
+		rc = yara_search_window(job, worker, file, window, rc);
+	}
 	if (rc == 0 && may_be_decoded(job, file->user)) {
 		rc = decode_window(job, worker, file, window);
 	}
 	return rc == 0 && has_enough(job, file->user) ? PINION_SCAN_ENOUGH : rc;
+}
+
+int scan_job_take_whole(struct scan_job *job, struct scan_worker *worker,
+	const struct pinion_scan_file *file, const struct pinion_window *window,
+	struct candidates *found)
+{
+	struct search_file *whole = file->user;
+	struct search_file searched = {.whole = whole, .facts = whole->facts};
+	struct pinion_scan_file shown = *file;
+	struct show show = {.job = job, .file = &shown, .worker = worker};
+	int error = search_open(&job->search, &searched);
+	int close_error;
+
+	if (error != 0) {
+		return error;
+	}
+	shown.user = &searched;
+	error = search_take_whole(&job->search, &searched, window, found);
+	close_error = search_close(
+		&job->search, &worker->search, &searched, show_findings, &notes, &show);
+	__atomic_fetch_add(&whole->shown_count, searched.shown_count, __ATOMIC_RELAXED);
+	return error != 0 ? error : close_error;
 }
 
 int scan_job_close(
@@ -330,6 +356,7 @@ int scan_job_close(
 	int close_error = search_close(
 		&job->search, &show.worker->search, searched, show_findings, &notes, &show);
 
+	whole_free(&searched->whole_bytes);
 	if (job->options->report.style.has_context) {
 		reporter_context_end(&job->reporter, &show.worker->reporter, file);
 		write_lines(&show, NULL);
@@ -351,12 +378,13 @@ int scan_job_close(
 /* ---- checkpoints ---- */
 
 /*
- * Not of decoded text, whose state is elsewhere, and not of a file that may be
- * an archive, which its first bytes decide.
+ * Not of decoded text, whose state is elsewhere, not of a file that may be an
+ * archive, which its first bytes decide, and not of one that YARA needs whole.
  */
 static bool may_have_parts(const struct scan_job *job)
 {
-	return !decode_is_on(&job->options->decode) && job->unpack == NULL;
+	return !decode_is_on(&job->options->decode) && job->unpack == NULL &&
+		!yara_search_is_on(job);
 }
 
 /* Takes over what an earlier run has come to. */

@@ -25,7 +25,8 @@ struct scan_worker {
 	struct scan_worker *next; /* of those that scan_job_add_worker() made */
 	struct search_worker search;
 	struct reporter_worker reporter;
-	struct source *decoded; /* for short texts; NULL: there was none yet */
+	struct source *decoded;	  /* for short texts; NULL: there was none yet */
+	struct yara_worker *yara; /* NULL: there was no file yet, or no such rule */
 	struct tally tally;
 	uint64_t hole_bytes; /* searched of the hole that is being searched */
 	uint64_t part_bytes; /* of holes that were not searched to their ends */
@@ -120,6 +121,14 @@ bool scan_job_is_binary(const struct scan_options *options, const struct pinion_
 int scan_job_open(struct scan_job *job, struct pinion_scan_file *file);
 int scan_job_window(struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file,
 	const struct pinion_window *window);
+/*
+ * Shows what YARA has found in all of a file, before its close; `window` has
+ * its bytes.
+ */
+int scan_job_take_whole(struct scan_job *job, struct scan_worker *worker,
+	const struct pinion_scan_file *file, const struct pinion_window *window,
+	struct candidates *found);
+
 int scan_job_close(
 	struct scan_job *job, struct scan_worker *worker, struct pinion_scan_file *file, int error);
 

@@ -12,6 +12,7 @@
 #include "tools/scan/rule_filter.h"
 #include "tools/scan/rules_cache.h"
 #include "tools/scan/rules_reader.h"
+#include "tools/scan/yara_rules.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,23 +76,35 @@ static int add_expressions(const struct scan_patterns *patterns, struct rules *r
 	return 0;
 }
 
-static int add_files(const struct scan_patterns *patterns, struct rules *rules)
+static struct rules_reader reader_of(const struct scan_patterns *patterns, struct rules *rules)
 {
-	struct rules_reader reader = {
+	return (struct rules_reader){
 		.rules = rules,
 		.remark = patterns->is_silent ? remark_nothing : remark,
 		.is_strict = patterns->is_strict,
 		.names_all = patterns->names_all,
 		.with_examples = patterns->with_examples,
+		.has_one_file = patterns->has_one_file,
 		.silence_ns_max = patterns->silence_ns_max,
 	};
+}
+
+/* Rules that were read, and files whose rules are compiled later. */
+static size_t count_read(const struct rules *rules)
+{
+	return rules->count + (rules->yara != NULL ? rules->yara->source_count : 0);
+}
+
+static int add_files(const struct scan_patterns *patterns, struct rules *rules)
+{
+	struct rules_reader reader = reader_of(patterns, rules);
 	int first_error = 0;
 
 	for (uint32_t i = 0; i < patterns->file_count; i++) {
-		uint32_t count_before = rules->count;
+		size_t count_before = count_read(rules);
 		int error = rules_reader_add(&reader, patterns->files[i]);
 
-		if (error == 0 && rules->count == count_before) {
+		if (error == 0 && count_read(rules) == count_before) {
 			report_line("%s: has no rules", patterns->files[i]);
 			error = -EINVAL;
 		} else if (error != 0 && error != -EINVAL) {
@@ -106,6 +119,18 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 			reader.validated_count);
 	}
 	return first_error;
+}
+
+/* After all other rules. False: reported. */
+static bool compile_yara(const struct scan_patterns *patterns, struct rules *rules)
+{
+	struct rules_reader reader = reader_of(patterns, rules);
+	int error = rules->yara == NULL ? 0 : yara_rules_compile(&reader);
+
+	if (error != 0 && error != -EINVAL) {
+		report_line("%s", report_reason(error));
+	}
+	return error == 0;
 }
 
 static void complain_rule(const struct rule *rule, const char *reason)
@@ -214,7 +239,7 @@ static bool measure(const struct scan_patterns *patterns, const struct matcher_o
 	bool *is_left_out;
 	bool is_ok;
 
-	if (recalls && matcher->recall(rules)) {
+	if ((count == 0 && rules->yara != NULL) || (recalls && matcher->recall(rules))) {
 		return true;
 	}
 	is_left_out = calloc(count + 1, sizeof(*is_left_out));
@@ -299,7 +324,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
 	}
 	is_measured = measure(patterns, matcher, out_rules);
-	return resolve(out_rules) && is_measured && error == 0;
+	return resolve(out_rules) && is_measured && error == 0 && compile_yara(patterns, out_rules);
 }
 
 /* Special in extended expressions at any place. */
@@ -332,6 +357,10 @@ int scan_rules_print(const struct rules *rules)
 	struct output_text text = {0};
 	bool is_ok = true;
 
+	if (rules->yara_count > 0) {
+		report_line("--print-patterns: rules of YARA are more than patterns");
+		return EXIT_STATUS_TROUBLE;
+	}
 	for (uint32_t i = 0; i < rules->count; i++) {
 		is_ok = append_pattern(&text, &rules->items[i]) && is_ok;
 	}

@@ -24,6 +24,7 @@ struct scan_patterns {
 	bool is_uncached;   /* --no-cache */
 	bool is_silent;	    /* only errors are reported */
 	bool names_all;	    /* every part that is not supported */
+	bool has_one_file;  /* a file of YARA rules may not include others */
 	/* A pipe of rules that brings nothing is given up; 0: never. */
 	uint64_t silence_ns_max;
 	uint32_t count_max;    /* --max-rules */

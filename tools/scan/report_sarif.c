@@ -68,7 +68,7 @@ static void begin(struct output_text *out, const struct report_run *run)
 		"\"runs\":[{\"tool\":{\"driver\":{\"name\":\"pinion\",\"version\":\"%s\","
 		"\"rules\":[",
 		pinion_version());
-	for (uint32_t i = 0; i < run->rules->count; i++) {
+	for (uint32_t i = 0; i < rules_total(run->rules); i++) {
 		const char *id = run->rules->items[i].id;
 
 		output_text_string(out, i == 0 ? "\n{\"id\":" : ",\n{\"id\":");

@@ -54,7 +54,7 @@ struct evidence_needs reporter_needs(const struct reporter *reporter)
 	needs.context_bytes = options->style.has_context ? CONTEXT_BYTES : 0;
 	needs.digests = needs.digests || options->has_baseline || reporter->needs_prints;
 	needs.allows =
-		!options->heeds_nothing && reporter->rules->count > reporter->first_allowable;
+		!options->heeds_nothing && rules_total(reporter->rules) > reporter->first_allowable;
 	if (options->style.redact_percent != REPORT_REDACT_STANDARD) {
 		needs.text_bytes = REPORT_EXCERPT_MAX;
 	}

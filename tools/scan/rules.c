@@ -7,6 +7,7 @@
 #include "tools/scan/rule_filter.h"
 #include "tools/scan/rule_ids.h"
 #include "tools/scan/rules_cache.h"
+#include "tools/scan/yara_rules.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static int reserve(struct rules *rules)
 	uint32_t capacity = rules->capacity == 0 ? 64 : rules->capacity * 2;
 	struct rule *items;
 
-	if (rules->count < rules->capacity) {
+	if (rules_total(rules) < rules->capacity) {
 		return 0;
 	}
 	items = realloc(rules->items, capacity * sizeof(*items));
@@ -43,14 +44,14 @@ static int reserve(struct rules *rules)
 
 static bool is_beyond(const struct rules *rules, size_t pattern_bytes)
 {
-	return (rules->count_max != 0 && rules->count >= rules->count_max) ||
+	return (rules->count_max != 0 && rules_total(rules) >= rules->count_max) ||
 		(rules->bytes_max != 0 && pattern_bytes > rules->bytes_max - rules->bytes);
 }
 
 void rules_limit_reason(
 	const struct rules *rules, size_t pattern_bytes, char out_reason[RULES_REASON_BYTES])
 {
-	if (rules->count_max != 0 && rules->count >= rules->count_max) {
+	if (rules->count_max != 0 && rules_total(rules) >= rules->count_max) {
 		snprintf(out_reason, RULES_REASON_BYTES,
 			"more than %u rules, which take long to compile (--max-rules=N raises the "
 			"limit)",
@@ -83,7 +84,8 @@ int rules_add(struct rules *rules, const char *id, const char *pattern, size_t p
 		free(rule.pattern);
 		return -ENOMEM;
 	}
-	rules->items[rules->count++] = rule;
+	rules->items[rules_total(rules)] = rule;
+	rules->count++;
 	rules->bytes += pattern_bytes;
 	return 0;
 }
@@ -102,6 +104,27 @@ int rules_add_builtin(struct rules *rules, bool with_examples)
 		}
 		rules->items[rules->count - 1].leaves_examples_out = !with_examples;
 	}
+	return 0;
+}
+
+int rules_add_yara(struct rules *rules, const char *id, const char *description, const char *file)
+{
+	char *copy = description == NULL ? NULL : strdup(description);
+	struct rule *rule;
+	int error =
+		description != NULL && copy == NULL ? -ENOMEM : rules_add(rules, id, "", 0, false);
+
+	if (error != 0) {
+		free(copy);
+		return error;
+	}
+	rule = &rules->items[rules_total(rules) - 1];
+	rule->is_yara = true;
+	rule->description = copy;
+	rule->file = file;
+	rule->max_width = RULE_WIDTH_WHOLE_FILE;
+	rules->count--;
+	rules->yara_count++;
 	return 0;
 }
 
@@ -187,6 +210,7 @@ static void rule_free(struct rule *rule)
 {
 	free(rule->id);
 	free(rule->pattern);
+	free(rule->description);
 	rule_filter_destroy(rule->filter);
 }
 
@@ -207,9 +231,10 @@ void rules_remove(struct rules *rules, uint32_t first, const bool *is_removed)
 
 void rules_free(struct rules *rules)
 {
-	for (uint32_t i = 0; i < rules->count; i++) {
+	for (uint32_t i = 0; i < rules_total(rules); i++) {
 		rule_free(&rules->items[i]);
 	}
+	yara_rules_destroy(rules->yara);
 	rule_memory_free(&rules->memory);
 	rules_cached_destroy(rules->cached);
 	free(rules->items);

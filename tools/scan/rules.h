@@ -14,9 +14,13 @@
 
 struct rule_filter;  /* rule_filter.h */
 struct rules_cached; /* rules_cache.h */
+struct yara_rules;   /* yara_rules.h */
 
 /* A pattern that no length of text can be too long for. */
 #define RULE_WIDTH_UNBOUNDED UINT32_MAX
+
+/* Of YARA's rules: no longer than a file that is searched for them. */
+#define RULE_WIDTH_WHOLE_FILE (UINT32_MAX - 1)
 
 struct rule {
 	char *id;
@@ -32,6 +36,8 @@ struct rule {
 	/* The rule's; NULL: a plain rule, whose matches are findings. */
 	struct rule_filter *filter;
 	bool is_companion; /* another rule's filter names it; rules_resolve() */
+	bool is_yara;	   /* libyara searches for it; it has no pattern */
+	char *description; /* of such a rule; NULL: none */
 };
 
 /* Zero-initialise. */
@@ -39,7 +45,8 @@ struct rules {
 	struct rule *items;
 	uint32_t count;
 	uint32_t capacity;
-	uint64_t bytes; /* of all patterns */
+	uint32_t yara_count; /* of YARA: in `items` after the `count` others */
+	uint64_t bytes;	     /* of all patterns */
 	/* Limits, 0: none. They are set before the first rule is added. */
 	uint32_t count_max;
 	uint64_t bytes_max;
@@ -56,6 +63,7 @@ struct rules {
 	bool has_companions;	     /* a filter names other rules; rules_resolve() */
 	bool are_builtin;	     /* all of the built-in ones, and no other */
 	struct rules_cached *cached; /* NULL: not looked up */
+	struct yara_rules *yara;     /* NULL: there are none */
 	/* Parts of its files that pinion does not support. */
 	uint32_t unsupported_count;
 	/* Names of files that others extend. */
@@ -73,6 +81,12 @@ struct rules_over {
 	uint64_t *bits; /* [W:a lock of the file R:any] NULL: none */
 	uint32_t count; /* [W:a lock of the file R:any] */
 };
+
+/* With those of YARA. */
+static inline uint32_t rules_total(const struct rules *rules)
+{
+	return rules->count + rules->yara_count;
+}
 
 static inline bool rules_over_has(const struct rules_over *over, uint32_t rule)
 {
@@ -115,6 +129,9 @@ const struct rule_builtin *rules_builtin(uint32_t *out_count);
 int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
 	bool is_literal);
 int rules_add_builtin(struct rules *rules, bool with_examples);
+
+/* After all others. `description` NULL: it has none. */
+int rules_add_yara(struct rules *rules, const char *id, const char *description, const char *file);
 
 /*
  * Makes the rule added last a confirmed one. Takes over the filter.

@@ -6,6 +6,8 @@
  */
 #include "tools/scan/rules_reader.h"
 
+#include "tools/scan/yara_rules.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +119,9 @@ int rules_reader_add(struct rules_reader *reader, const char *file)
 	if (error == -EINVAL && reason[0] != '\0') {
 		reader->remark(RULES_REMARK_ERROR, file, 0, reason);
 	}
-	if (error == 0) {
+	if (error == 0 && yara_rules_are_in(&source)) {
+		error = yara_rules_keep(reader, &source);
+	} else if (error == 0) {
 		error = rules_source_is_toml(&source) ? rules_read_toml(reader, &source)
 						      : rules_read_lines(reader, &source);
 	}

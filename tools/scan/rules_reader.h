@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading files of rules: pinion's own lists, and TOML as gitleaks and
- * betterleaks have it. The bytes decide which: the first line that is neither
- * empty nor a comment is a table or an assignment of TOML, or the name ends in
- * .toml.
+ * Reading files of rules: pinion's own lists, TOML as gitleaks and betterleaks
+ * have it, and rules of YARA (yara_rules.h). The bytes decide which: the first
+ * line that is neither empty nor a comment is a table or an assignment of TOML,
+ * or the name ends in .toml; it begins a rule of YARA, or the name ends in .yar
+ * or .yara.
  *
  * The files are a stranger's, as far as that goes: each has a size it may not
  * exceed, a pipe that brings nothing is given up, and a file of bytes that are
@@ -37,6 +38,7 @@ struct rules_reader {
 	bool is_strict;		 /* unsupported parts are errors */
 	bool names_all;		 /* not the first RULES_UNSUPPORTED_MAX of a file alone */
 	bool with_examples;	 /* of the built-in set, where a file extends it */
+	bool has_one_file;	 /* YARA's includes are errors */
 	uint64_t silence_ns_max; /* of a pipe; 0: no limit */
 	/* Rules that would ask a service about a secret. */
 	uint32_t validated_count;

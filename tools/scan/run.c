@@ -176,13 +176,17 @@ static int start(struct scan_job *job)
 	if (error == 0 && scan_config.walk_order == PINION_SCAN_WALK_BY_PATH) {
 		error = scan_job_sort(job, &scan_config);
 	}
-	scan_config.order = needs.in_order || decode_is_on(&job->options->decode)
+	scan_config.order =
+		needs.in_order || decode_is_on(&job->options->decode) || yara_search_is_on(job)
 		? PINION_SCAN_IN_ORDER
 		: PINION_SCAN_PARALLEL;
 	scan_config.overlap_bytes = job->search.evidence.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;
 	scan_config.report_holes = needs.report_holes;
 	scan_config.report_gaps = 1;
+	if (yara_search_is_on(job)) {
+		scan_config.files_in_flight = yara_search_files_in_flight(job, job->worker_count);
+	}
 	scan_config.file_user_bytes = sizeof(struct search_file);
 	if (error == 0 && job->options->archives.is_on) {
 		error = unpack_create(job, &job->unpack);
@@ -261,12 +265,14 @@ static void stop(struct scan_job *job)
 struct sums {
 	struct tally tally;
 	struct tally_extra extra;
+	struct yara_counts yara;
 	uint64_t binary_count; /* of files that were left out when they were open */
 };
 
 static void add_worker(struct scan_job *job, const struct scan_worker *worker, struct sums *sums)
 {
 	tally_sum(&sums->tally, &worker->tally);
+	yara_search_count(worker->yara, &sums->yara);
 	sums->extra.findings += worker->reporter.finding_count;
 	sums->extra.known += worker->reporter.known_count;
 	sums->extra.allowed += worker->reporter.allowed_count;
@@ -284,6 +290,7 @@ static void add_up(struct scan_job *job, struct sums *out_sums)
 {
 	*out_sums = (struct sums){.extra.seconds = 0};
 	out_sums->extra.archives = job->unpack != NULL ? &job->archives : NULL;
+	out_sums->extra.yara = yara_search_is_on(job) ? &out_sums->yara : NULL;
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
 		add_worker(job, &job->workers[i], out_sums);
 	}
@@ -327,6 +334,9 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 		report_raw(&text);
 	} else if (has_stats) {
 		report_stats(job, sums);
+	}
+	if (yara_search_is_on(job)) {
+		yara_search_note(job, &sums->yara);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "tools/scan/matcher.h"
 #include "tools/scan/patterns.h"
 #include "tools/scan/report_options.h"
+#include "tools/scan/yara_search.h"
 #include "tools/scanning.h"
 
 #include <stdbool.h>
@@ -20,7 +21,8 @@ struct scan_options {
 	struct report_options report;
 	struct archive_options archives;
 	struct decode_options decode;
-	bool has_json_stats; /* --stats=json */
+	uint64_t yara_bytes_max; /* --yara-max-filesize */
+	bool has_json_stats;	 /* --stats=json */
 	struct git_options git;
 	const char *explained; /* --explain, NULL: it is not given */
 	bool prints_patterns;

@@ -300,12 +300,31 @@ int search_window(const struct search *search, struct search_worker *worker,
 		__atomic_load_n(&file->is_taken, __ATOMIC_RELAXED)) {
 		return PINION_SCAN_ENOUGH;
 	}
+	/* Rules of YARA alone, which are searched for elsewhere. */
+	if (file->rules->count == 0) {
+		note_hole(search, window, window->length_bytes, arg);
+		return gaps_add(&file->gaps, window);
+	}
 	if (window->is_hole && engine_searches_holes(search->engine)) {
 		return search_hole(search, worker, file, window, show, arg);
 	}
 	error = search_bytes(search, worker, file, window, show, arg);
 	return error == 0 && engine_is_over(search->engine, &file->engine) ? PINION_SCAN_ENOUGH
 									   : error;
+}
+
+int search_take_whole(const struct search *search, struct search_file *file,
+	const struct pinion_window *window, struct candidates *found)
+{
+	struct engine_yield yield = {.complete_to = UINT64_MAX};
+	int error = findings_whole_choose(&search->findings, &file->findings, found);
+
+	yield.found = *found;
+	if (error == 0 && found->count > 0 && evidence_needed(&search->evidence.needs)) {
+		error = keep_evidence(search, file, window, &yield);
+	}
+	return error != 0 ? error
+			  : findings_whole_hold(&search->findings, &file->findings, window, found);
 }
 
 int search_close(const struct search *search, struct search_worker *worker,

@@ -11,6 +11,7 @@
 #include "tools/scan/engine.h"
 #include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
+#include "tools/scan/whole.h"
 
 struct context; /* context.h */
 struct source_facts;
@@ -57,6 +58,7 @@ struct search_file {
 	struct findings_file findings;
 	struct evidence evidence;
 	const struct rules *rules;
+	struct whole whole_bytes;	  /* for YARA; until its last window */
 	struct decoding *decoding;	  /* its text in other forms; NULL: none yet */
 	const struct decoded *decoded;	  /* this is such a text; NULL: it is a file */
 	struct search_file *whole;	  /* of which; NULL: of none */
@@ -115,6 +117,14 @@ int search_open(const struct search *search, struct search_file *file);
 int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg);
+
+/*
+ * In place of all windows: what another engine found in the whole file, whose
+ * bytes are those of `window`. Shown by search_close(). -ENOMEM.
+ */
+int search_take_whole(const struct search *search, struct search_file *file,
+	const struct pinion_window *window, struct candidates *found);
+
 int search_close(const struct search *search, struct search_worker *worker,
 	struct search_file *file, findings_show_fn show, const struct search_notes *notes,
 	void *arg);

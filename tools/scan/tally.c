@@ -179,5 +179,12 @@ void tally_write(const struct tally *tally, const struct pinion_scan_stats *tota
 	if (extra->archives != NULL) {
 		append_archives(out, extra->archives);
 	}
+	if (extra->yara != NULL) {
+		output_text_string(out, ",\"yara\":{");
+		append_count(out, "searched", extra->yara->searched);
+		append_count(out, "larger", extra->yara->larger);
+		append_count(out, "failed", extra->yara->failed);
+		output_text_string(out, "}");
+	}
 	output_text_format(out, ",\"seconds\":%.3f}\n", extra->seconds);
 }

@@ -8,6 +8,7 @@
 
 #include "tools/output_text.h"
 #include "tools/scan/archive.h"
+#include "tools/scan/yara_search.h"
 
 #include <pinion/scan.h>
 
@@ -47,6 +48,7 @@ struct tally_extra {
 	uint64_t allowed;
 	double seconds;
 	const struct archive_counts *archives; /* NULL: they were files like others */
+	const struct yara_counts *yara;	       /* NULL: there were no such rules */
 };
 
 /* A line for people about archives. */
