@@ -304,7 +304,8 @@ both.txt:2:1" ]
 	echo 'rule two' >rules/more/inner.yar
 	scan --rules=rules/all.yar both.txt
 	complains 'rules/more/inner.yar:1: syntax error'
-	# In a circle.
+	# In a circle, which libyara leaves with memory of its own.
+	! is_sanitized || return 0
 	echo 'include "inner.yar"' >rules/more/inner.yar
 	scan --rules=rules/all.yar both.txt
 	expect 2

@@ -327,6 +327,9 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 		(job->totals.seen > 0 && job->has_trouble)) {
 		report_totals(&job->totals);
 	}
+	if (yara_search_is_on(job)) {
+		yara_search_note(job, &sums->yara);
+	}
 	if (has_json) {
 		struct output_text text = {0};
 
@@ -334,9 +337,6 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 		report_raw(&text);
 	} else if (has_stats) {
 		report_stats(job, sums);
-	}
-	if (yara_search_is_on(job)) {
-		yara_search_note(job, &sums->yara);
 	}
 }
 

@@ -36,21 +36,28 @@ static int add(struct yara_scanner *scanner, uint32_t rule, uint64_t start, uint
 	return candidates_add(scanner->found, &candidate);
 }
 
-/* Matches come by their offsets; beyond the limit one is enough. */
+/*
+ * Matches come by their offsets; beyond the limit one is enough. libyara has
+ * them at addresses that are not aligned.
+ */
 static int take_string(
 	struct yara_scanner *scanner, YR_SCAN_CONTEXT *context, YR_STRING *string, uint32_t rule)
 {
 	uint64_t max = scanner->rules->findings_max;
 	uint64_t count = 0;
-	YR_MATCH *match;
+	const YR_MATCH *next = context->matches[string->idx].head;
 	int error = 0;
 
-	yr_string_matches_foreach(context, string, match)
-	{
-		uint64_t start = (uint64_t)(match->base + match->offset);
-		uint64_t end = start + (uint64_t)match->match_length;
+	while (next != NULL && error == 0 && (max == 0 || count <= max)) {
+		YR_MATCH match;
+		uint64_t start;
+		uint64_t end;
 
-		if (error == 0 && end <= scanner->length && (max == 0 || count <= max)) {
+		memcpy(&match, next, sizeof(match));
+		next = match.next;
+		start = (uint64_t)(match.base + match.offset);
+		end = start + (uint64_t)match.match_length;
+		if (!match.is_private && end <= scanner->length) {
 			error = add(scanner, rule, start, end);
 			count++;
 		}

@@ -6,6 +6,7 @@
 
 #include "tools/report.h"
 #include "tools/scan/job.h"
+#include "tools/scan/source_facts.h"
 #include "tools/scan/yara_scanner.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static void complain(
 {
 	struct search_file *searched = file->user;
 
-	report_path(file->path, reason);
+	report_path(searched->facts != NULL ? searched->facts->name : file->path, reason);
 	searched->kept.is_noted = true;
 	worker->has_trouble = true;
 	worker->yara->counts.failed++;
