@@ -330,8 +330,49 @@ both.txt:2:1" ]
 	grep -qx 'pinion scan: YARA: 1 searched, 1 larger than --yara-max-filesize, 0 failed' err
 	scan --yara-max-filesize=0 --rules=words.yar both.txt
 	expect 2
+	# The standard is 64 MiB.
+	echo 'rule starts { condition: filesize > 1000000 }' >starts.yar
+	truncate -s 64M most
+	cp --sparse=always most more
+	truncate -s +1 more
+	scan -b --rules=starts.yar most more
+	[ "$(found)" = "starts most 0-1" ]
 	scan --binary=skip -b --rules=words.yar both.txt /bin/true
 	[ "$(found | wc -l)" = 3 ]
+}
+
+@test "too many matches, too long ones, unreadable parts: each is a line" {
+	awk 'BEGIN { for (i = 0; i < 1100000; i++) printf "ab" }' >many
+	echo 'rule crowd { strings: $a = "ba" condition: $a }' >crowd.yar
+	scan -c --rules=crowd.yar many
+	expect 2
+	[ "$(cat out)" = many:10000 ]
+	grep -qxF 'pinion scan: many: a string of the YARA rule crowd has more matches than libyara counts' err
+	# 700 matches, of which 511 are 512 MiB together.
+	{
+		printf '%0703d' 0 | tr 0 Q
+		head -c 1048576 /dev/zero | tr '\0' x
+		printf 'END!'
+	} >long
+	echo 'rule long { strings: $f = { 51 51 51 51 [0-2000000] 45 4E 44 21 } condition: $f }' >long.yar
+	scan -b --stats=json --rules=long.yar long
+	expect 1
+	[ "$(wc -l <out)" = 511 ]
+	[ "$(tail -1 out | cut -d: -f2)" = 510-1049283 ]
+	grep -q 'long: rule long: ' err
+	scan -c --max-findings-per-file=0 --rules=long.yar long
+	[ "$(cat out)" = long:700 ]
+	command -v strace >/dev/null || skip "needs strace"
+	! is_sanitized || skip "sanitizers do without ptrace"
+	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	printf 'alpha betta betta%020000d' 0 >bad
+	status=0
+	strace -f -qq -o /dev/null -P "$PWD/bad" -e trace=preadv2,pread64 \
+		-e inject=preadv2,pread64:error=EIO:when=3+ "$PINION" scan -b --io=fallback --window=4K \
+		--workers=1 -F -e alpha --rules=words.yar "$PWD/bad" >out 2>err || status=$?
+	expect 2
+	[ "$(found)" = "e1 $PWD/bad 0-5" ]
+	grep -q 'bad: is not searched for YARA rules, as some of it is missing$' err
 }
 
 @test "entries of archives, blobs and decoded files" {

@@ -26,7 +26,8 @@
 	X(yr_scanner_scan_mem) \
 	X(yr_scanner_set_callback) \
 	X(yr_scanner_set_flags) \
-	X(yr_scanner_set_timeout)
+	X(yr_scanner_set_timeout) \
+	X(yr_set_configuration)
 
 struct yara_library {
 #define YARA_LIBRARY_MEMBER(name) __typeof__(&(name)) name;
