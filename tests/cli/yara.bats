@@ -228,7 +228,8 @@ two_words 8 13 2 1
 two_words 14 19 2 7" ]
 	cp out known
 	scan --format=sarif --rules=words.yar both.txt
-	[ "$(jq -r '.runs[0].tool.driver.rules[].id' out)" = two_words ]
+	[ "$(jq -c '.runs[0].tool.driver.rules' out)" = \
+		'[{"id":"two_words","shortDescription":{"text":"alpha and beta"}}]' ]
 	[ "$(jq -r '.runs[0].results[] | .ruleId + " " +
 		(.locations[0].physicalLocation.region | "\(.startLine):\(.startColumn)-\(.endColumn)")' out)" = \
 		"two_words 1:3-8
@@ -272,6 +273,12 @@ both.txt:2:1" ]
 	head -c 4096 /dev/urandom >bad.yar
 	scan --rules=bad.yar both.txt
 	complains 'bad.yar: is no text'
+	# Alternatives that libyara takes long to put together.
+	for i in $(seq 200); do
+		echo "rule r$i { strings: \$a = /($(seq -s '|' -f "w$i-%g" 400))/ condition: \$a }"
+	done >heavy.yar
+	scan --max-compile-time=0.002 --rules=heavy.yar both.txt
+	complains 'rules take longer than 0.002 s to compile'
 	scan --max-rules=1 --rules=words.yar --rules=words.yar both.txt
 	complains 'words.yar: more than 1 rules'
 	scan -A1 --rules=words.yar both.txt

@@ -568,6 +568,9 @@ static int load_and_run(struct scan_options *options)
 		compile_limit_end();
 		status = scan_rules_print(&rules);
 	} else if (is_loaded && begin_output(options)) {
+		if (rules.yara_count > 0) {
+			scanning_allow_waits(&options->scanning);
+		}
 		/* Any that does nothing, where YARA has all rules. */
 		matcher = rules.count == 0 ? &matcher_literal : matcher;
 		rules.keeps_text = options->report.format->needs_text;

@@ -42,6 +42,7 @@ static bool is_set(const struct itimerval *timer)
 void compile_limit_begin(uint64_t limit_ns, uint32_t rule_count)
 {
 	struct sigaction action = {.sa_handler = end_process};
+	char count[16];
 
 	compile_limit_end();
 	limit_timer.it_value.tv_sec = (time_t)(limit_ns / 1000000000);
@@ -51,10 +52,11 @@ void compile_limit_begin(uint64_t limit_ns, uint32_t rule_count)
 		timercmp(&previous_timer.it_value, &limit_timer.it_value, <)) {
 		return;
 	}
+	snprintf(count, sizeof(count), "%u ", rule_count);
 	snprintf(line, sizeof(line),
-		"pinion scan: %u rules take longer than %g s to compile: use fewer or simpler "
+		"pinion scan: %srules take longer than %g s to compile: use fewer or simpler "
 		"ones, or raise --max-compile-time\n",
-		rule_count, (double)limit_ns / 1e9);
+		rule_count > 0 ? count : "", (double)limit_ns / 1e9);
 	sigemptyset(&alarm_set);
 	sigaddset(&alarm_set, SIGALRM);
 	sigaction(SIGALRM, &action, &previous_action);

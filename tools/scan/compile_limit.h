@@ -14,8 +14,8 @@
 
 /*
  * From now on, `limit_ns` later the process ends with EXIT_STATUS_TROUBLE and
- * says that the rules take too long. Nothing may have been written before the
- * limit ends that this would lose.
+ * says that the rules take too long; `rule_count` 0: their number is not known.
+ * Nothing may have been written before the limit ends that this would lose.
  */
 void compile_limit_begin(uint64_t limit_ns, uint32_t rule_count);
 

@@ -321,7 +321,8 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 			(unsigned long long)(out_rules->bytes + 999) / 1000);
 	}
 	if (patterns->compile_ns_max != 0) {
-		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
+		compile_limit_begin(
+			patterns->compile_ns_max, out_rules->yara != NULL ? 0 : out_rules->count);
 	}
 	is_measured = measure(patterns, matcher, out_rules);
 	return resolve(out_rules) && is_measured && error == 0 && compile_yara(patterns, out_rules);

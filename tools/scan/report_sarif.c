@@ -60,6 +60,15 @@ static void append_repository(struct output_text *out, const struct report_run *
 	output_text_string(out, "}]");
 }
 
+static void append_description(struct output_text *out, const struct rule *rule)
+{
+	if (rule->description != NULL) {
+		output_text_string(out, ",\"shortDescription\":{\"text\":");
+		output_text_json(out, rule->description, strlen(rule->description));
+		output_text_string(out, "}");
+	}
+}
+
 static void begin(struct output_text *out, const struct report_run *run)
 {
 	output_text_format(out,
@@ -73,6 +82,7 @@ static void begin(struct output_text *out, const struct report_run *run)
 
 		output_text_string(out, i == 0 ? "\n{\"id\":" : ",\n{\"id\":");
 		output_text_json(out, id, strlen(id));
+		append_description(out, &run->rules->items[i]);
 		output_text_string(out, "}");
 	}
 	output_text_string(out, "]}},\"columnKind\":\"unicodeCodePoints\"");

@@ -40,9 +40,11 @@ bool yara_search_is_on(const struct scan_job *job)
 uint32_t yara_search_files_in_flight(const struct scan_job *job, uint32_t worker_count)
 {
 	uint64_t count = YARA_HELD_BYTES / job->options->yara_bytes_max;
+	uint64_t least = 2 * (uint64_t)worker_count;
 	uint64_t standard = 64 * (uint64_t)worker_count;
 
-	count = count > worker_count ? count : worker_count;
+	/* While one is searched the next one is read. */
+	count = count > least ? count : least;
 	return (uint32_t)(count < standard ? count : standard);
 }
 

@@ -8,7 +8,7 @@
  * have words for that, and conditions about the file.
  *
  * Memory: so many files are in flight that their bytes are YARA_HELD_BYTES at
- * most, but one for each worker.
+ * most, but two for each worker.
  */
 #ifndef PINION_TOOLS_SCAN_YARA_SEARCH_H
 #define PINION_TOOLS_SCAN_YARA_SEARCH_H

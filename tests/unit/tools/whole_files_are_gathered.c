@@ -117,10 +117,10 @@ int main(void)
 		gather(0, FILE_BYTES - 1, false);
 	}
 	check_lone();
-	/* 1 GiB of files, one for each worker at least, and 64 at most. */
+	/* 1 GiB of files, two for each worker at least, and 64 at most. */
 	expect_number("64 MiB", 16, in_flight(64 << 20, 2));
-	expect_number("64 MiB of many", 40, in_flight(64 << 20, 40));
-	expect_number("1 GiB", 2, in_flight(1 << 30, 2));
+	expect_number("64 MiB of many", 80, in_flight(64 << 20, 40));
+	expect_number("1 GiB", 4, in_flight(1 << 30, 2));
 	expect_number("1 MiB", 128, in_flight(1 << 20, 2));
 	return expect_status();
 }
