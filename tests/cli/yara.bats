@@ -5,6 +5,17 @@
 bats_require_minimum_version 1.5.0
 load program
 
+# Files that are older than a second, as a checkpoint keeps them.
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	for i in {1..9}; do
+		printf 'alpha%0100000d' 0
+	done >big
+	printf 'betta betta' >>big
+	awk 'BEGIN { for (i = 0; i < 1100000; i++) printf "ab" }' >many
+	sleep 1.1
+}
+
 setup() {
 	enter_folder
 	[[ $features == *+yara* ]] || skip "built without libyara"
@@ -319,6 +330,21 @@ both.txt:2:1" ]
 	grep -q 'rules/more/inner.yar:1: ' err
 }
 
+@test "a run that goes on searches the file that it was in from its start" {
+	ln -s "$BATS_FILE_TMPDIR/big" big
+	scan -b --rules=words.yar -F -e alpha --window=64K --workers=1 --checkpoint=log --checkpoint-interval=0 big
+	expect 1
+	[ "$(wc -l <out)" = 20 ]
+	cp out plain
+	cp log whole
+	for cut in 2 4 6; do
+		head -c $(($(stat -c %s whole) * cut / 8)) whole >log
+		scan -b --rules=words.yar -F -e alpha --window=64K --checkpoint=log --resume big
+		expect 1
+		cmp out plain
+	done
+}
+
 @test "larger files are counted, and searched for other rules" {
 	printf '%05000d alpha betta betta' 0 >large
 	scan -b --yara-max-filesize=4K -F -e alpha --rules=words.yar both.txt large
@@ -349,12 +375,20 @@ both.txt:2:1" ]
 }
 
 @test "too many matches, too long ones, unreadable parts: each is a line" {
-	awk 'BEGIN { for (i = 0; i < 1100000; i++) printf "ab" }' >many
+	ln -s "$BATS_FILE_TMPDIR/many" many
 	echo 'rule crowd { strings: $a = "ba" condition: $a }' >crowd.yar
 	scan -c --rules=crowd.yar many
 	expect 2
 	[ "$(cat out)" = many:10000 ]
 	grep -qxF 'pinion scan: many: a string of the YARA rule crowd has more matches than libyara counts' err
+	grep -q 'many: rule crowd: only the first 10000 findings' err
+	# Such a file is not done for a run that goes on.
+	for resume in "" --resume; do
+		scan --checkpoint=log $resume --max-findings-per-file=0 -c --rules=crowd.yar many
+		expect 2
+		[ "$(cat out)" = many:1000000 ]
+		grep -q 'many: a string of the YARA rule crowd' err
+	done
 	# 700 matches, of which 511 are 512 MiB together.
 	{
 		printf '%0703d' 0 | tr 0 Q
@@ -373,13 +407,16 @@ both.txt:2:1" ]
 	! is_sanitized || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
 	printf 'alpha betta betta%020000d' 0 >bad
-	status=0
-	strace -f -qq -o /dev/null -P "$PWD/bad" -e trace=preadv2,pread64 \
-		-e inject=preadv2,pread64:error=EIO:when=3+ "$PINION" scan -b --io=fallback --window=4K \
-		--workers=1 -F -e alpha --rules=words.yar "$PWD/bad" >out 2>err || status=$?
-	expect 2
-	[ "$(found)" = "e1 $PWD/bad 0-5" ]
-	grep -q 'bad: is not searched for YARA rules, as some of it is missing$' err
+	for own in "-F -e alpha" ""; do
+		status=0
+		strace -f -qq -o /dev/null -P "$PWD/bad" -e trace=preadv2,pread64 \
+			-e inject=preadv2,pread64:error=EIO:when=3+ "$PINION" scan -b --io=fallback \
+			--window=4K --workers=1 $own --rules=words.yar "$PWD/bad" >out 2>err || status=$?
+		expect 2
+		[ "$(found)" = "${own:+e1 $PWD/bad 0-5}" ]
+		grep -q 'bad: is not searched for YARA rules, as some of it is missing$' err
+		grep -q 'bad: bytes [0-9]* to 20016 could not be read: ' err
+	done
 }
 
 @test "entries of archives, blobs and decoded files" {
