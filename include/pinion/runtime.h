@@ -352,8 +352,10 @@ struct pinion_runtime_stats {
 	/*
 	 * Counts of the stall watch, `stall_ms` of the tuning: tasks that ran
 	 * for longer without progress, and the microseconds of these stalls,
-	 * all together, from a task's begin to its end; devices that completed
-	 * nothing, and lanes of which no task began, for ten times as long.
+	 * all together, from a task's begin or a report of progress to its end,
+	 * which may lack a quarter of `stall_ms` each: pinion_runtime(3);
+	 * devices that completed nothing, and lanes of which no task began, for
+	 * ten times as long.
 	 */
 	uint64_t stalls;
 	uint64_t stall_us;
