@@ -4,7 +4,8 @@
  * last descriptors there is none, and a line says so. Of the descriptors of a
  * process its own pages count: of another start of that number none does, and
  * of files those alone that are open as a runtime opens them. `pinion top` says
- * how many runtimes of a process it does not show. WP-33.
+ * how many runtimes of a process it does not show. The first four devices have
+ * their values. WP-33.
  * A page has room for as many workers as fit, and the program's name in UTF-8,
  * cut at the end of a character, without bytes that a terminal would obey.
  * Method: pages without a runtime, and copies of these in other files.
@@ -18,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORKERS = 3, SHOWN = 64, CROWD = 70, MANY = 4096 };
+enum { WORKERS = 3, SHOWN = 64, CROWD = 70, MANY = 4096, DEVICES = 4 };
 
 static char said[512];
 
@@ -162,6 +163,43 @@ static void check_crowd(void)
 	}
 }
 
+static void expect_device(const struct pinion_metrics *metrics, const char *name, uint32_t index,
+	int error, uint64_t expected)
+{
+	int row = pinion_metrics_find(metrics, name, PINION_METRICS_DEVICE, UINT32_MAX);
+	uint64_t value = 0;
+
+	expect_ready(name, row >= 0);
+	expect_number(name, error, pinion_metrics_read(metrics, (uint32_t)row, index, &value));
+	expect_number(name, (long long)expected, (long long)value);
+}
+
+/* Each by its first value and its last; one more writes over nothing. */
+static void check_devices(void)
+{
+	struct pin_metrics_page *page = make(&pin_host_linux, NULL);
+	struct pin_shown_runtime shown = {.device_count = DEVICES + 1};
+	struct pin_shown_device devices[DEVICES + 1];
+	struct pinion_metrics *metrics = NULL;
+	static struct pinion_histogram histogram;
+
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(devices); i++) {
+		devices[i] = (struct pin_shown_device){.device = 100 + i, .slow = 200 + i};
+	}
+	pin_metrics_page_write_runtime(page, &shown, devices, NULL, 1);
+	expect_ready("open", pinion_metrics_open_pid(getpid(), 0, note, NULL, &metrics) == 0);
+	expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+	for (uint32_t i = 0; i < DEVICES; i++) {
+		expect_device(metrics, "device", i, 0, 100 + i);
+		expect_device(metrics, "slow", i, 0, 200 + i);
+	}
+	expect_device(metrics, "device", DEVICES, -ENOENT, 0);
+	expect_true("histogram", pin_metrics_page_read_histogram(page, 0, &histogram));
+	expect_number("no time", 0, (long long)histogram.count);
+	pinion_metrics_close(metrics);
+	pin_metrics_page_destroy(page, &pin_host_linux);
+}
+
 /* The program's name as a reader has it. */
 static void expect_program(char *name, const char *expected)
 {
@@ -226,6 +264,7 @@ int main(void)
 	check_starts();
 	check_files();
 	check_crowd();
+	check_devices();
 	check_many();
 	check_programs();
 	scratch_leave();

@@ -122,6 +122,27 @@ static void check_made_up(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* More than 10 ms after the wake is late; a clock that goes back is not. */
+static void check_late(void)
+{
+	const uint64_t woken_ns = 1000000000;
+	const struct {
+		uint64_t now_ns;
+		bool is_late;
+	} cases[] = {
+		{woken_ns + 10000000, false},
+		{woken_ns + 10000001, true},
+		{woken_ns - 10000001, false},
+	};
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(cases); i++) {
+		struct pin_observed observed = {.woken_ns = woken_ns};
+
+		expect_number("late", cases[i].is_late,
+			pin_timings_note_wake(&observed, cases[i].now_ns));
+	}
+}
+
 /* ---- what happens ---- */
 
 static int take_long(struct pinion_task *task)
@@ -317,6 +338,7 @@ int main(void)
 	int fd;
 
 	check_made_up();
+	check_late();
 	check_tasks();
 	check_woken();
 	check_dismissed();

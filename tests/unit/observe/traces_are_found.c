@@ -2,9 +2,11 @@
 /*
  * Goal: of the descriptors of a process its own traces are found, each once: no
  * other process's, no page that is none, none that is filled only now; the line
- * for these says so where there is no other. A trace says when its runtime has
- * ended. A reader's work is bounded: events beyond its limit count as lost. A
- * head that goes back is refused. EX-37, WP-33.
+ * for these says so where there is no other, but not for one that was closed
+ * meanwhile. A trace says when its runtime has ended. A reader's work is
+ * bounded: events beyond its limit count as lost, of descriptors called so it
+ * opens 128. A head that goes back is refused. `pinion trace` says that nothing
+ * happened, where it has watched for a time. EX-37, WP-33.
  * Method: a runtime with a trace, and copies of its page in memory files of the
  * same name, with other headers; an open() of the test's own.
  */
@@ -17,13 +19,24 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LIMIT_SECONDS = 60, EVENTS = 64, FIRST_TASKS = 12, MORE_TASKS = 5, TAKEN = 5 };
+enum {
+	LIMIT_SECONDS = 60,
+	EVENTS = 64,
+	FIRST_TASKS = 12,
+	MORE_TASKS = 5,
+	TAKEN = 5,
+	/* Documented: events of a trace. */
+	TAKEN_MAX = 4194304,
+	PAGES_MAX = 128,
+};
 
 static struct pinion_runtime *runtime;
-static bool has_no_stat; /* of this process: it ends just now */
+static bool has_no_stat;   /* of this process: it ends just now */
+static int closed_fd = -1; /* of this process: closed before it is opened */
 static char said[512];
 static uint32_t line_count;
 
@@ -32,6 +45,7 @@ int open(const char *path, int flags, ...)
 	va_list arguments;
 	mode_t mode = 0;
 	char own_stat[32];
+	char own_fd[48];
 
 	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
 		va_start(arguments, flags);
@@ -39,7 +53,8 @@ int open(const char *path, int flags, ...)
 		va_end(arguments);
 	}
 	snprintf(own_stat, sizeof(own_stat), "/proc/%d/stat", (int)getpid());
-	if (has_no_stat && strcmp(path, own_stat) == 0) {
+	snprintf(own_fd, sizeof(own_fd), "/proc/%d/fd/%d", (int)getpid(), closed_fd);
+	if ((has_no_stat && strcmp(path, own_stat) == 0) || strcmp(path, own_fd) == 0) {
 		errno = ENOENT;
 		return -1;
 	}
@@ -192,6 +207,46 @@ static void check_others(void)
 	free(copy);
 }
 
+/* It says nothing of the page that was closed, but of the next. */
+static void check_closed(void)
+{
+	int bad;
+
+	closed_fd = make_page("short", 5);
+	expect_number("closed meanwhile", -ENOENT, find_own(0));
+	expect_number("a line", 1, line_count);
+	expect_true(said, strstr(said, "has no trace: start it with") != NULL);
+	bad = make_page("short", 5);
+	expect_number("beside another", -EPROTO, find_own(0));
+	expect_number("a line", 1, line_count);
+	expect_true(said, strstr(said, "too short") != NULL);
+	close(bad);
+	close(closed_fd);
+	closed_fd = -1;
+}
+
+/* Descriptors that are called so, in front of the runtime's. */
+static void check_crowd(void)
+{
+	int pages[PAGES_MAX];
+	struct rlimit limit;
+
+	expect_ready("limit", getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max < 4 * PAGES_MAX ? limit.rlim_max : 4 * PAGES_MAX;
+	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	for (uint32_t i = 0; i < PAGES_MAX; i++) {
+		pages[i] = make_page("short", 5);
+	}
+	start();
+	expect_number("one too many", -EPROTO, find_own(0));
+	close(pages[0]);
+	expect_number("the last", 0, find_own(0));
+	for (uint32_t i = 1; i < PAGES_MAX; i++) {
+		close(pages[i]);
+	}
+	pinion_runtime_destroy(runtime);
+}
+
 /* ---- whether it has ended ---- */
 
 static void check_end(void)
@@ -257,6 +312,7 @@ static void check_bounds(void)
 	start();
 	run_tasks(FIRST_TASKS);
 	expect_number("open", 0, open_own(0, &trace));
+	expect_number("as documented", TAKEN_MAX, (long long)trace->taken_max);
 	trace->taken_max = TAKEN;
 	expect_number("read", 0, pinion_trace_read(trace));
 	expect_sum(trace, TAKEN);
@@ -301,6 +357,38 @@ static void check_back(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- the command ---- */
+
+static void expect_command(const char *seconds, const char *line)
+{
+	const char *folder = getenv("top_builddir");
+	char command[640];
+
+	snprintf(command, sizeof(command),
+		"said=$(%s/pinion trace %d %s 2>&1 >/dev/null) && [ \"$said\" = '%s' ]",
+		folder == NULL ? "." : folder, (int)getpid(), seconds, line);
+	/* NOLINTNEXTLINE(cert-env33-c): the text is the test's own. */
+	expect_number(command, 0, system(command));
+}
+
+/* Rings that no thread writes to. */
+static void check_silence(void)
+{
+	struct pin_log log = {.fn = note};
+	struct pin_trace *trace = NULL;
+	char line[256];
+
+	pin_log_init(&log);
+	expect_ready("create", pin_trace_create(&pin_host_linux, &log, 1, 16, &trace) == 0);
+	snprintf(line, sizeof(line),
+		"pinion trace: process %d: nothing began or ended in that time; with 0 in place "
+		"of SECONDS the trace has what came before",
+		(int)getpid());
+	expect_command("0.001", line);
+	expect_command("0", "");
+	pin_trace_destroy(trace);
+}
+
 int main(void)
 {
 	check_scarce();
@@ -314,8 +402,11 @@ int main(void)
 	pinion_runtime_destroy(runtime);
 	expect_number("none", -ENOENT, find_own(0));
 	expect_true(said, strstr(said, "has no trace: start it with") != NULL);
+	check_closed();
+	check_crowd();
 	check_end();
 	check_bounds();
 	check_back();
+	check_silence();
 	return expect_status();
 }
