@@ -218,6 +218,20 @@ make_tree() {
 	done
 }
 
+@test "drafts of others with its number are left, 15 of them" {
+	make_tree 4
+	with_drafts='for i in $(seq 0 $0); do : >trace.$$.$i.part; done; exec "$@"'
+	sh -c "$with_drafts" 14 "$PINION" scan -F -e absent --trace=t.json tree
+	expect_schema t.json
+	[ "$(ls -- *.part | wc -l)" = 15 ]
+	rm t.json ./*.part
+	status=0
+	sh -c "$with_drafts" 15 "$PINION" scan -F -e absent --trace=t.json tree 2>err || status=$?
+	complains 'pinion scan: t.json: File exists'
+	[ "$(ls -- *.part | wc -l)" = 16 ]
+	[ ! -e t.json ]
+}
+
 # start_fed [NAME=VALUE…]: a command that has read a file and waits for more.
 start_fed() {
 	mkfifo list
@@ -259,6 +273,15 @@ start_fed() {
 	wait "$tracer"
 	expect_schema now.json
 	jq -e '[.traceEvents[] | select(.ph == "X" and .cat == "task")] | length >= 20' now.json
+}
+
+@test "a trace that grows too long leaves neither a part nor a file" {
+	start_fed PINION_TRACE_EVENTS=1024
+	status=0
+	bash -c 'ulimit -f 1; exec "$@"' - "$PINION" trace -o t.json "$fed" 0 2>err || status=$?
+	complains 'pinion trace: t.json: too large for a file: past the limit (ulimit -f)'
+	[ ! -e t.json ]
+	! compgen -G '*.part'
 }
 
 @test "a process that is killed meanwhile ends its trace" {

@@ -5,20 +5,28 @@
  * as it does, and what was counted since the report before; the CPU time since
  * the snapshot before, and waits for a CPU; of a runtime that has ended the
  * rates of its whole life; of a dead process where its workers were last. A
- * stopped process is in no long task. Of the ended it keeps the latest 32, for
- * ten minutes. WP-33.
- * Method: a page without a runtime, whose values the test writes.
+ * stopped process is in no long task, and a task of 100 ms is none yet. Of the
+ * ended it keeps the latest 32, for ten minutes. A large page is cut: its
+ * object after 16 MiB, its samples for Prometheus after 4 MiB. A process of
+ * another PID namespace is found by its number there. WP-33.
+ * Method: a page without a runtime, whose values the test writes; a file with
+ * more rows than a runtime has; an open() of the test's own.
  */
 #include "runtime/observe/metrics_page.h"
 #include "tests/support/expect.h"
 #include "tests/support/metrics.h"
+#include "tests/support/scratch.h"
 #include "tools/top/openmetrics.h"
 #include "tools/top/show.h"
 #include "tools/top/watch.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <pinion/timer.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +98,25 @@ static void expect_line(struct output_text *text, const char *begin, const char 
 	*end = '\n';
 }
 
+/* Its worker has read the clock so long before the page was read. */
+static void expect_since(struct top_page *page, uint64_t since_ns, const char *expected)
+{
+	const struct top_view view = {.column = TOP_BY_WORKER};
+	struct output_text text = {0};
+
+	page->values[TOP_CLOCK_NS] = page->read_ns - since_ns;
+	top_show_lines(&text, page, &view);
+	output_text_append(&text, "", 1);
+	expect_true(expected, strstr(text.bytes, expected) != NULL);
+	output_text_free(&text);
+}
+
+static void check_long_task(struct top_page *page)
+{
+	expect_since(page, 100000000, "     0  runs ");
+	expect_since(page, 100000001, "     0  task 100ms ");
+}
+
 /* As if it waited for CPUs, and then were stopped; its worker is in a task. */
 static void check_alive(struct top_page *page)
 {
@@ -139,6 +166,7 @@ static void check_alive(struct top_page *page)
 	page->alarms_now[TOP_ALARM_STARVED_LANES] = 1;
 	expect_true("in a long task", strstr(text.bytes, "     0  task ") != NULL);
 	output_text_free(&text);
+	check_long_task(page);
 	page->process.state = 'T';
 	page->wait_share = -1;
 	top_show_lines(&text, page, &view);
@@ -400,11 +428,147 @@ static void check_ended(void)
 	pin_metrics_page_destroy(page, &pin_host_linux);
 }
 
+/* ---- a large page ---- */
+
+enum {
+	LARGE_ROWS = 4096, /* more than a page may have are refused */
+	LARGE_SLOTS = 120,
+	LARGE_NAME = 31,
+	OBJECT_BYTES = 16 << 20,
+	SAMPLES_BYTES = 4 << 20,
+	/* Of a worker as an object, whose values are 0; and its number. */
+	WORKER_BYTES = LARGE_ROWS * (LARGE_NAME + 5) + 32,
+	/* What a family has beside its samples, for 1024 of them. */
+	WORDS_BYTES = 1024 * 512,
+};
+
+/* Of workers whose values are all in one word. */
+static void write_large(const char *path)
+{
+	static const struct pin_page_field like = {.kind = PIN_PAGE_COUNTER,
+		.scope = PIN_PAGE_WORKER,
+		.lane = UINT32_MAX,
+		.words = 1,
+		.copies = 1};
+	struct pin_page_header header = {.version = PIN_PAGE_VERSION,
+		.header_words = sizeof(header) / 8,
+		.field_count = LARGE_ROWS,
+		.field_bytes = sizeof(like),
+		.fields_at = sizeof(header) / 8,
+		.runtime_words = 8,
+		.slot_words = 8,
+		.slot_count = LARGE_SLOTS,
+		.worker_count = LARGE_SLOTS};
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	off_t end;
+
+	pin_store_relaxed_u64(&header.magic, PIN_PAGE_MAGIC);
+	header.runtime_at = header.fields_at + LARGE_ROWS * sizeof(like) / 8;
+	header.slots_at = header.runtime_at + header.runtime_words;
+	header.word_count = header.slots_at + header.slot_count * header.slot_words;
+	end = (off_t)header.word_count * 8;
+	expect_ready(path, fd >= 0 && write(fd, &header, sizeof(header)) == sizeof(header));
+	for (int row = 0; row < LARGE_ROWS; row++) {
+		struct pin_page_field field = like;
+
+		snprintf(field.name, sizeof(field.name), "value_%0*d", LARGE_NAME - 6, row);
+		expect_ready(path, write(fd, &field, sizeof(field)) == sizeof(field));
+	}
+	expect_ready(path, ftruncate(fd, end) == 0);
+	close(fd);
+}
+
+static void expect_length(const char *what, size_t length, size_t least, size_t room)
+{
+	if (length <= least || length > least + room) {
+		printf("%s: expected %zu bytes and up to %zu more, got %zu\n", what, least, room,
+			length);
+		expect_failure_count++;
+	}
+}
+
+static void check_large(void)
+{
+	static const char end[] = "],\"is_cut\":true}\n";
+	struct pinion_metrics *metrics = NULL;
+	struct output_text text = {0};
+	struct top_page page;
+	struct top_watch watch = {.pages = &page, .count = 1};
+
+	write_large("large");
+	expect_ready("open", pinion_metrics_open("large", note, NULL, &metrics) == 0);
+	expect_ready("page", top_page_init(&page, metrics, "large", 0));
+	expect_ready("read", top_page_read(&page));
+	top_show_json(&text, &page);
+	expect_length("object", text.length, OBJECT_BYTES, WORKER_BYTES + sizeof(end));
+	expect_ready("end", !text.failed && text.length > sizeof(end));
+	expect_true(
+		"says so", memcmp(text.bytes + text.length - strlen(end), end, strlen(end)) == 0);
+	output_text_free(&text);
+	text = (struct output_text){0};
+	top_openmetrics_append(&text, &watch);
+	expect_length("samples", text.length, SAMPLES_BYTES, WORDS_BYTES);
+	output_text_free(&text);
+	top_page_fini(&page);
+}
+
+/* ---- another namespace ---- */
+
+enum { NUMBER_THERE = 2147483646 }; /* no process has it here */
+
+static char own_status[32];
+static const char *shown_status; /* in place of this process's, or NULL */
+
+int open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode = 0;
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(arguments, flags);
+		mode = va_arg(arguments, mode_t);
+		va_end(arguments);
+	}
+	if (shown_status != NULL && strcmp(path, own_status) == 0) {
+		int fd = memfd_create("status", MFD_CLOEXEC);
+		ssize_t length = (ssize_t)strlen(shown_status);
+
+		expect_ready(
+			"status", fd >= 0 && pwrite(fd, shown_status, (size_t)length, 0) == length);
+		return fd;
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static void check_namespaces(void)
+{
+	struct top_process own;
+	char status[128];
+
+	snprintf(own_status, sizeof(own_status), "/proc/%d/status", (int)getpid());
+	expect_ready("own", top_process_read(getpid(), &own));
+	expect_number("here", getpid(), top_process_find((uint64_t)getpid(), own.start));
+	snprintf(status, sizeof(status), "Name:\tworker\nNSpid:\t%d\t17\t%d\nNSpgid:\t1\n",
+		(int)getpid(), NUMBER_THERE);
+	shown_status = status;
+	expect_number("there", getpid(), top_process_find(NUMBER_THERE, own.start));
+	expect_number("another number", 0, top_process_find(NUMBER_THERE - 1, own.start));
+	expect_number("another start", 0, top_process_find(NUMBER_THERE, own.start + 1));
+	/* As of a kernel that does not say it. */
+	shown_status = "Name:\tworker\n";
+	expect_number("not known", 0, top_process_find(NUMBER_THERE, own.start));
+	shown_status = NULL;
+}
+
 int main(void)
 {
+	scratch_enter("top_shows_what_pages_hold");
 	check_page();
 	check_dead();
 	check_counts();
 	check_ended();
+	check_large();
+	check_namespaces();
+	scratch_leave();
 	return expect_status();
 }
