@@ -4,7 +4,8 @@
  * one call than takes 100 us, and before it as much as has gathered. An urgent
  * read that comes from outside during a call is begun right after that call, in
  * a call of its own, and its task is the next to run, though completions of
- * others are ready. While an urgent request is in flight a turn lasts 20 us.
+ * others are ready. The first of all is read before the next task, if it comes
+ * during a task. While an urgent request is in flight a turn lasts 20 us.
  * Method: one worker, on a clock that goes on by 20 us for each entry that a
  * call submits, and by what tasks add; chains of reads of a cached file, which
  * are over when they are submitted. During some calls the thread outside
@@ -35,6 +36,7 @@ enum {
 	TASKS = 99,
 	TASK_NS = 3000,
 	TURN_TASKS = 7, /* of 3 us, in 20 */
+	FIRST_TASKS = 4,
 	EVENTS_MAX = 2048,
 	LIMIT_SECONDS = 60,
 };
@@ -247,9 +249,47 @@ static void check_bulk(void)
 	tasks_await(&bulk_ended, READS);
 }
 
+static struct pinion_task tasks[TASKS];
+
+/* ---- the first of all ---- */
+
+static int note_task(struct pinion_task *task)
+{
+	(void)task;
+	note('t', 0);
+	return 0;
+}
+
+static void queue_tasks(struct tasks_hold *hold)
+{
+	(void)hold;
+	is_noting = true;
+	for (uint32_t i = 0; i < FIRST_TASKS; i++) {
+		tasks[i] = (struct pinion_task){.run = note_task};
+		expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[i]));
+	}
+}
+
+static void check_first(void)
+{
+	struct tasks_hold hold = {.prepare = queue_tasks};
+	char kinds[FIRST_TASKS + 3] = "";
+
+	tasks_hold_begin(&hold, runtime, 0);
+	submit_urgent(&urgent[0]);
+	tasks_hold_end(&hold);
+	expect_number("read", URGENT_BYTES, (long long)requests_await(&urgent[0]));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_number("events", FIRST_TASKS + 2, event_count);
+	for (uint32_t i = 0; i < FIRST_TASKS + 2 && i < event_count; i++) {
+		kinds[i] = events[i].kind;
+	}
+	expect_text("its call and its task, then the others", "eutttt", kinds);
+	event_count = 0;
+}
+
 /* ---- turns while one is in flight ---- */
 
-static struct pinion_task tasks[TASKS];
 static uint64_t turn_ends_ns[TASKS]; /* which turn each was in */
 static struct pin_atomic_u32 tasks_ended;
 static struct pinion_file pipe_file;
@@ -346,6 +386,22 @@ static bool is_over_when_submitted(void)
 	return is_over;
 }
 
+/* With one worker, which sleeps while its clock is stopped. */
+static void start(void)
+{
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	on_worker(replace_host);
+	await_sleep();
+	on_worker(stop_clock);
+}
+
+static void end(void)
+{
+	pinion_runtime_destroy(runtime);
+	is_noting = false;
+	pin_store_relaxed_u64(&clock_ns, 0);
+}
+
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
@@ -355,15 +411,15 @@ int main(void)
 		scratch_leave();
 		return EXPECT_SKIPPED;
 	}
-	runtime = runtimes_start(1, PINION_IO_AUTO);
-	on_worker(replace_host);
-	await_sleep();
-	on_worker(stop_clock);
+	start();
+	check_first();
+	end();
+	start();
 	check_bulk();
 	check_turns();
 	check_count();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	pinion_runtime_destroy(runtime);
+	end();
 	expect_events();
 	close(file.fd);
 	scratch_leave();
