@@ -7,7 +7,9 @@
  * that spawns after another keeps the slot open until the pause ends. While no
  * worker sleeps a spawn wakes none, and its slot is closed for nothing. A
  * worker that gets up beside a sleeper looks for sleepers again. A chain
- * of tasks, each of which spawns the next and ends, wakes ever more rarely.
+ * of tasks, each of which spawns the next and ends, wakes ever more rarely. A
+ * wake counts as one in vain if the worker of the one before has run no task
+ * since.
  * AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on
  * only when the child has run; there is no watchdog, so a child that wakes no
@@ -151,6 +153,41 @@ static void spawn_and_expect(const char *what, uint64_t wakes, bool closed, uint
 	expect_number(what, (long long)paused_runs, (long long)worker->paused_runs);
 }
 
+/*
+ * A wake, with that many in a row in vain. `has_last`: there was one before it,
+ * whose worker has run `ran` tasks since. The spawner stands for that worker,
+ * as nothing else is run there meanwhile.
+ */
+static void wake_after(bool has_last, uint64_t ran, uint32_t vain_count)
+{
+	static uint32_t count;
+	struct pin_worker *worker = pin_worker_current();
+	struct pinion_task *child = &children[count];
+
+	sleepers_await(worker->worker_class, 1);
+	worker->wake_batch.pause_end_ns = 0; /* as after that time */
+	worker->announced = has_last ? worker : NULL;
+	worker->announced_runs = pin_meter_read(&worker->meter.tasks_run) - ran;
+	*child = (struct pinion_task){.run = run_child};
+	expect_number("spawn", 0, pinion_task_spawn(runtime, child));
+	expect_number("wakes in vain", vain_count, worker->wake_batch.vain_count);
+	count++;
+	tasks_await(&run_count, count);
+}
+
+static int spawn_in_vain(struct pinion_task *task)
+{
+	(void)task;
+	wake_after(false, 0, 0);
+	wake_after(true, 0, 1);
+	wake_after(true, 0, 2);
+	wake_after(true, 1, 0);
+	wake_after(true, 0, 1);
+	wake_after(false, 0, 0);
+	tasks_signal(&has_ended);
+	return 0;
+}
+
 /* What each spawn makes of the slot, of the pause and of what it remembers. */
 static int spawn_through_pauses(struct pinion_task *task)
 {
@@ -285,6 +322,8 @@ int main(void)
 		end();
 	}
 	start(2, 1000000, spawn_in_pause);
+	end();
+	start(2, 1, spawn_in_vain);
 	end();
 	start(2, 1000000, spawn_through_pauses);
 	end();
