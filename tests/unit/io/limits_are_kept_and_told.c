@@ -8,12 +8,14 @@
  * Method: reads of a file of our own, from outside; a rate of one byte in a
  * second holds back those that must wait, so nothing depends on a time. And
  * rates that are changed while it runs have to show in the time that all reads
- * take: less than the documented bound cannot be, however slow the machine.
+ * take: less than the documented bound cannot be, however slow the machine. On
+ * a clock set by hand a read takes exactly as long as `slow_ns`, or longer.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/device.h"
 #include "runtime/task/entry.h"
 #include "runtime/worker/state.h"
+#include "tests/support/clock.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 
@@ -295,6 +297,41 @@ static void check_slow(void)
 	read_timed("none counts any more", 0, 0, false);
 }
 
+/* ---- a read that takes a given time ---- */
+
+enum { SLOW_NS = 1000000 };
+
+static uint64_t read_ns;
+
+static void read_for_a_time(struct tasks_hold *hold)
+{
+	(void)hold;
+	clock_own_ns = pinion_clock_now_ns();
+	submit(1);
+	clock_own_ns += read_ns;
+}
+
+static void check_slow_exactly(void)
+{
+	struct pinion_limits limits;
+
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	pinion_limits_init(&limits);
+	limits.slow_ns = SLOW_NS;
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+	for (int i = 0; i <= 1; i++) {
+		struct tasks_hold hold = {.prepare = read_for_a_time};
+
+		read_ns = SLOW_NS + (uint64_t)i;
+		tasks_hold_begin(&hold, runtime, 0);
+		tasks_hold_end(&hold);
+		await_ends(1);
+		expect_number("timed", i + 1, (long long)figures().timed);
+		expect_number("slower than slow_ns", i, (long long)figures().slow);
+	}
+	pinion_runtime_destroy(runtime);
+}
+
 /* Two files with three requests each, and one with a single one. */
 static void check_turns(void)
 {
@@ -345,6 +382,7 @@ int main(void)
 	scratch_enter("limits");
 	make_file();
 	check_configured();
+	check_slow_exactly();
 	pinion_config_init(&config);
 	config.worker_count = WORKERS;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);

@@ -4,7 +4,8 @@
  * device's, also where there is but one, and are whole blocks of the file. The
  * time that a device's requests wait for a rate is counted, from the moment of
  * the first to that when it may start or has gone, and each such time counts
- * once; afterwards no timer of theirs is left.
+ * once; afterwards no timer of theirs is left. What a rate holds back keeps no
+ * credit of the device.
  * Method: /dev/null takes any number of bytes without reading them. Requests at
  * a byte in a second wait until the test ends that; it notes instants around
  * each wait, between which the counted time has to be.
@@ -19,7 +20,14 @@
 #include <pinion/limit.h>
 #include <pinion/timer.h>
 
-enum { WORKERS = 2, SHORT_BYTES = 4096, LIMIT_SECONDS = 120, WAIT_NS = 3000000 };
+enum {
+	WORKERS = 2,
+	SHORT_BYTES = 4096,
+	/* More than some turns have. */
+	TASKS_MAX = 1000,
+	LIMIT_SECONDS = 120,
+	WAIT_NS = 3000000,
+};
 
 /* The rate whose parts have so many bytes: all workers and one more, a 50th. */
 #define RATE_OF(part_bytes) (UINT64_C(50) * (WORKERS + 1) * (part_bytes))
@@ -160,6 +168,45 @@ static void check_wait(const char *what, bool is_own, enum end end)
 	}
 }
 
+/* ---- credit ---- */
+
+static struct requests_one pair[2];
+
+static void submit_pair(struct tasks_hold *hold)
+{
+	(void)hold;
+	for (int i = 0; i < 2; i++) {
+		begin(&pair[i], SHORT_BYTES);
+		expect_number("submit", 0, pinion_request_submit(runtime, &pair[i].request));
+	}
+}
+
+/*
+ * The second is queued when the first ends, whose credit the worker keeps for
+ * it, until it finds that a rate holds it back.
+ */
+static void check_credit(void)
+{
+	struct tasks_hold hold = {.prepare = submit_pair};
+
+	set(0, 0);
+	set(1, 0);
+	tasks_hold_begin(&hold, runtime, 0);
+	expect_number("both", 1, (long long)stats().taken_count);
+	tasks_hold_end(&hold);
+	expect_number("the first", SHORT_BYTES, requests_await(&pair[0]));
+	/* Until its worker has looked at its queue: a few turns. */
+	hold.prepare = NULL;
+	for (int i = 0; i < TASKS_MAX && stats().taken_count != 0; i++) {
+		tasks_hold_begin(&hold, runtime, 0);
+		tasks_hold_end(&hold);
+	}
+	expect_number("the second waits", 0, pin_load_acquire_u32(&pair[1].entered));
+	expect_number("without credit", 0, (long long)stats().taken_count);
+	set(0, 0);
+	expect_number("the second", SHORT_BYTES, requests_await(&pair[1]));
+}
+
 static void check_level(uint32_t io_level)
 {
 	struct pinion_config config;
@@ -172,6 +219,7 @@ static void check_level(uint32_t io_level)
 		check_wait("raised", is_own != 0, RAISED);
 		check_wait("cancelled", is_own != 0, CANCELLED);
 	}
+	check_credit();
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	pinion_runtime_destroy(runtime);
 }
