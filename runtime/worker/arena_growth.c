@@ -325,7 +325,6 @@ int pin_arena_grow(struct pin_worker *worker, enum pin_grown_kind kind)
 	note_registered(worker);
 	pin_meter_add(&worker->growth.bytes, bytes);
 	pin_meter_add(&worker->growth.grown_count, 1);
-	worker->growth.is_quiet = false;
 	if (worker->growth.look_ns == PIN_NO_DEADLINE) {
 		worker->growth.look_ns = worker->shared->host->now_ns() + period_ns(worker);
 	}

@@ -3,7 +3,9 @@
  * Goal: a worker keeps the steps of the buffers that are out, and of as many
  * more as it acquired since its last check; if the buffer of a later step is
  * out, it gives back the steps after it, one by one. A ring that is made later
- * gets all steps, the last one as short as it is.
+ * gets all steps, the last one as short as it is. A worker that sleeps gets up
+ * to look unless no buffer was acquired or released since a look that found no
+ * use. At its end it gives back all that is free, of both sizes.
  * Method: the worker's own calls on its own thread; by itself it checks hours
  * later. Buffers are 1 MiB or 512 KiB, a step of them is 2 MiB.
  */
@@ -118,6 +120,56 @@ static void check_rest(void (*body)(void *arg))
 	pinion_runtime_destroy(runtime);
 }
 
+static void expect_due(const char *what, bool is_due)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	expect_number(what, is_due, pin_arena_growth_due_ns(worker) != PIN_NO_DEADLINE);
+	if (is_due) {
+		expect_number(what, (long long)worker->growth.look_ns,
+			(long long)pin_arena_growth_due_ns(worker));
+	}
+}
+
+static void look_when_due(void *arg)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)arg;
+	expect_due("nothing is taken", false);
+	for (int i = 0; i < 2; i++) {
+		take(0, 1, MIB);
+		expect_due("one was acquired", true);
+		pin_arena_growth_look(worker);
+		expect_due("it was in use", true);
+		pin_arena_growth_look(worker);
+		expect_due("it is out, and nothing happens", false);
+		give(0, 1);
+		expect_due("it was released", true);
+		pin_arena_growth_look(worker);
+		expect_due("all is given back", false);
+		expect_number("memory", 0, (long long)pin_meter_read(&worker->growth.bytes));
+	}
+}
+
+static void end_after_use(void *arg)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)arg;
+	take(0, COUNT, MIB);
+	give(0, COUNT);
+	take(0, SMALL_COUNT, SMALL);
+	give(0, SMALL_COUNT);
+	expect_number("memory", COUNT * MIB + SMALL_COUNT * SMALL,
+		(long long)pin_meter_read(&worker->growth.bytes));
+	pin_arena_growth_end(worker);
+	expect_number("at its end", 0, (long long)pin_meter_read(&worker->growth.bytes));
+	expect_number("given back", COUNT * MIB + SMALL_COUNT * SMALL,
+		(long long)pin_meter_read(&worker->growth.given_back_bytes));
+	expect_due("at its end", false);
+}
+
 static void look_at_late_ring(void *arg)
 {
 	struct pin_worker *worker = pin_worker_current();
@@ -149,6 +201,8 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_rest(look_after_use);
 	check_rest(look_beside_one);
+	check_rest(look_when_due);
+	check_rest(end_after_use);
 	start(MIB / 2, HALF_COUNT);
 	users_on(runtime, 0, look_at_late_ring, NULL);
 	pinion_runtime_destroy(runtime);
