@@ -8,13 +8,15 @@
  * reads a file into each buffer. The cgroup is the caller's, who names the file
  * of its limit in TEST_MEMORY_LIMIT: tests/root/limits.bats, and a guest of
  * tests/vm with cgroup v2. RLIMIT_MEMLOCK is for another user than root, in a
- * child.
+ * child. What a limit leaves to the last byte, and how long one is trusted, is
+ * of limits that the test makes up, on a clock set by hand.
  */
 #include "runtime/api/internal.h"
 #include "runtime/host/cgroup.h"
 #include "runtime/host/numa.h"
 #include "tests/support/arenas.h"
 #include "tests/support/child.h"
+#include "tests/support/clock.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 #include "tests/support/users.h"
@@ -42,11 +44,36 @@ int __wrap_pin_pages_populate(void *memory, size_t bytes)
 	return has_no_pages ? -ENOMEM : __real_pin_pages_populate(memory, bytes);
 }
 
+/* A step of the small buffers of a runtime here, which are all of them. */
+enum { SMALL = 4096, SMALL_STEP_BYTES = 8 * SMALL };
+
+/* As free_bytes, of which an eighth is for others. */
+static bool is_made_up;
+static uint64_t made_up_free;
+static uint32_t limit_reads;
+
+void __real_pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
+void __wrap_pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
+void __wrap_pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
+{
+	if (!is_made_up) {
+		__real_pin_memlimit_find(root, out_limit);
+		return;
+	}
+	limit_reads++;
+	*out_limit = (struct pin_memlimit){
+		.limit_bytes = made_up_free == UINT64_MAX ? UINT64_MAX : UINT64_C(64) << 20,
+		.free_bytes = made_up_free,
+		.path = "/sys/fs/cgroup/app.slice/memory.max",
+	};
+}
+
 static void start(void)
 {
 	struct pinion_config config;
 
 	has_no_pages = false;
+	is_made_up = false;
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	runtimes_tuning.buffer_rest_ms = LONG_MS;
 	config.buffer_bytes = MIB;
@@ -79,7 +106,10 @@ static void give(void *arg)
 	const struct range *range = arg;
 
 	for (uint32_t i = range->from; i < range->to; i++) {
-		pinion_buffer_release(runtime, &buffers[i]);
+		/* One that was refused is reported, and no misuse as well. */
+		if (buffers[i].bytes != NULL) {
+			pinion_buffer_release(runtime, &buffers[i]);
+		}
 	}
 }
 
@@ -307,6 +337,105 @@ static void check_memory(const char *path)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- a limit to the byte, and the time for which it is trusted ---- */
+
+/* The least of which seven eighths are a step of large buffers. */
+#define FREE_FOR_STEP (UINT64_C(2) * MIB * 8 / 7)
+#define TRUST_NS (UINT64_C(100) * 1000 * 1000)
+
+/* On the worker: the time goes on, as it sees at the begin of a turn. */
+static void go_on(void *arg)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	clock_own_ns += *(uint64_t *)arg;
+	worker->now_ns = clock_own_ns;
+}
+
+static void go_on_by(uint64_t elapsed_ns)
+{
+	users_on(runtime, 0, go_on, &elapsed_ns);
+}
+
+static void take_small(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	expect_number("small", *(int *)arg, pinion_buffer_acquire(runtime, SMALL, &buffer));
+	if (*(int *)arg == 0) {
+		pinion_buffer_release(runtime, &buffer);
+	}
+}
+
+static void start_made_up(uint64_t free_bytes)
+{
+	start();
+	clock_stop(runtime, 0);
+	made_up_free = free_bytes;
+	limit_reads = 0;
+	is_made_up = true;
+}
+
+static void end_made_up(uint32_t count)
+{
+	on_worker(give, 0, count, 0);
+	is_made_up = false;
+	pinion_runtime_destroy(runtime);
+}
+
+/* Each step that is taken reads the limit. */
+static void check_last_byte(void)
+{
+	start_made_up(FREE_FOR_STEP);
+	on_worker(take, 0, STEP, 0);
+	on_worker(take, STEP, 2 * STEP, 0);
+	expect_number("reads", 2, limit_reads);
+	expect_text("no line", "", runtimes_log);
+	made_up_free = FREE_FOR_STEP - 1;
+	on_worker(take, 2 * STEP, 2 * STEP + 1, -EAGAIN);
+	expect_number("reads", 3, limit_reads);
+	expect_number("memory", 2 * STEP * MIB, (long long)runtimes_info(runtime).populated_bytes);
+	expect_line("/sys/fs/cgroup/app.slice/memory.max is 64 MiB, of which 2 are free");
+	end_made_up(2 * STEP);
+}
+
+/* Of as much or more; less may fit. */
+static void check_refusal_is_trusted(void)
+{
+	int fits = 0;
+
+	start_made_up(FREE_FOR_STEP - 1);
+	on_worker(take, 0, 1, -ENOMEM);
+	made_up_free = UINT64_MAX;
+	go_on_by(TRUST_NS - 1);
+	on_worker(take, 0, 1, -ENOMEM);
+	expect_number("the refusal is trusted", 1, limit_reads);
+	made_up_free = SMALL_STEP_BYTES * 2;
+	users_on(runtime, 0, take_small, &fits);
+	expect_number("not for less", 2, limit_reads);
+	made_up_free = UINT64_MAX;
+	go_on_by(1);
+	on_worker(take, 0, STEP, 0);
+	expect_number("nor any longer", 3, limit_reads);
+	expect_line("no memory for more buffers of worker 0, which wants 2048 KiB");
+	end_made_up(STEP);
+}
+
+static void check_freedom_is_trusted(void)
+{
+	start_made_up(UINT64_MAX);
+	on_worker(take, 0, STEP, 0);
+	expect_number("read once", 1, limit_reads);
+	made_up_free = 0;
+	go_on_by(TRUST_NS - 1);
+	on_worker(take, STEP, 2 * STEP, 0);
+	expect_number("it is trusted", 1, limit_reads);
+	go_on_by(1);
+	on_worker(take, 2 * STEP, 2 * STEP + 1, -EAGAIN);
+	expect_number("and no longer", 2, limit_reads);
+	end_made_up(2 * STEP);
+}
+
 static void make_file(void)
 {
 	static uint8_t bytes[STEP * MIB];
@@ -338,6 +467,9 @@ int main(void)
 	check_pages();
 	check_registration(-ENOMEM, "the locked-memory limit is ");
 	check_registration(-EINVAL, "io_uring: Invalid argument (reads into the rest");
+	check_last_byte();
+	check_refusal_is_trusted();
+	check_freedom_is_trusted();
 	if (limit_path != NULL) {
 		check_memory(limit_path);
 	}
