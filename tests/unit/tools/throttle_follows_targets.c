@@ -3,9 +3,10 @@
  * Goal: a target that a limits file brings while a command works is followed
  * from then on; limits that are in force are not set again, as each worker is
  * woken for that; a file that is loaded again leaves the pace where it is; the
- * pace is never above another limit; reads that were slow before a fall are
- * forgotten, so they cause no second one. Pressure of the machine counts, and
- * that of the own control group, each by itself.
+ * pace is never above another limit; reads that were slow before a fall, or
+ * before a file was loaded, are forgotten, so they cause no second one.
+ * Pressure of the machine counts, and that of the own control group, each by
+ * itself.
  * Method: the throttle's own thread, whose ticks the test hands out one by one:
  * the linker leads its waits, its clock, its calls of the library and the files
  * that it opens by name to the functions below. Rates are worked out by hand
@@ -270,6 +271,24 @@ static void check_pressure_counts(void)
 	expect_stalled_tick("half, for the machine", 90000, 0, 4224131);
 }
 
+/* Slow reads before and after it are few, but together too many. */
+static void check_load_forgets(void)
+{
+	write_limits("latency-target=2ms\n");
+	reload();
+	expect_tick("ignored", 4224131);
+	expect_tick("ignored", 4224131);
+	expect_tick("ignored", 4224131);
+	device.timed += 310;
+	device.slow += 4;
+	expect_tick("a sixteenth up", 4488140);
+	write_limits("latency-target=3ms\n");
+	reload();
+	device.timed += 110;
+	device.slow += 2;
+	expect_tick("a sixteenth up", 4768649);
+}
+
 int main(void)
 {
 	struct scanning_options options = {.limits = LIMITS_NONE, .limits_file = "limits"};
@@ -287,6 +306,7 @@ int main(void)
 	check_pace_is_limited();
 	check_fall_forgets();
 	check_pressure_counts();
+	check_load_forgets();
 	pthread_mutex_lock(&ticks.lock);
 	ticks.is_over = true;
 	pthread_cond_broadcast(&ticks.changed);
