@@ -12,7 +12,6 @@
 #include "tools/tracing.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,14 +214,15 @@ bool scanning_spares(const struct scanning_options *options, const char *path)
 bool scanning_is_metrics(const struct scanning_options *options, const char *path)
 {
 	const char *page = options->tuning.metrics_file;
-	char name[PATH_MAX];
+	size_t bytes = page == NULL ? 0 : strlen(page) + sizeof(".15");
+	char *name = page == NULL ? NULL : malloc(bytes);
 	bool is_metrics = page != NULL && output_file_is(page, path);
 
-	for (int i = 1; page != NULL && i <= METRICS_NUMBER_MAX && !is_metrics; i++) {
-		int length = snprintf(name, sizeof(name), "%s.%d", page, i);
-
-		is_metrics = length < PATH_MAX && output_file_is(name, path);
+	for (int i = 1; name != NULL && i <= METRICS_NUMBER_MAX && !is_metrics; i++) {
+		snprintf(name, bytes, "%s.%d", page, i);
+		is_metrics = output_file_is(name, path);
 	}
+	free(name);
 	return is_metrics;
 }
 

@@ -66,14 +66,15 @@ static void tell(struct pin_worker *worker)
 static void tell_and_pause(struct pin_worker *worker)
 {
 	const struct pin_worker *before = worker->announced;
+	/* First: the one that is woken now may be the same, and quick. */
+	bool is_vain = before != NULL &&
+		pin_meter_read(&before->meter.tasks_run) == worker->announced_runs;
 
 	tell(worker);
 	if (worker->woken == NULL) {
 		return;
 	}
-	pin_wake_batch_begin_pause(&worker->wake_batch, worker->shared->host->now_ns(),
-		before != NULL &&
-			pin_meter_read(&before->meter.tasks_run) == worker->announced_runs);
+	pin_wake_batch_begin_pause(&worker->wake_batch, worker->shared->host->now_ns(), is_vain);
 	worker->paused_runs = 0;
 	worker->announced = worker->woken;
 	worker->announced_runs = pin_meter_read(&worker->woken->meter.tasks_run);
