@@ -19,7 +19,7 @@
 /* A later difference is shown from its word on, so that it fits the line. */
 enum {
 	VALUE_BEGIN_MAX = 100,
-	/* Of one long word, so many bytes before the difference. */
+	/* Bytes of a long word that are shown before the difference. */
 	WORD_BEGIN_MAX = 60,
 };
 

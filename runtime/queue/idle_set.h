@@ -49,7 +49,7 @@
  *                                no work: sleeps
  *     clears g in top
  *                                                       adds work
- *                                                       top is 0: nobody
+ *                                                       top is 0: no thread
  *     sees the group, sets g     (work waits, no worker comes)
  *
  * [IDLE-1] The clearing thread reads `top`, then the group, and clears with a

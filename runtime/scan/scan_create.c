@@ -324,7 +324,7 @@ static int create_with_walk(struct pinion_runtime *runtime, struct pinion_scan_c
 	return 0;
 }
 
-/* What was allocated before a failure is pin_scan_free()'s to release. */
+/* Memory allocated before a failure is pin_scan_free()'s to release. */
 static int allocate_parts(struct pinion_scan *scan, uint32_t worker_count)
 {
 	const struct pinion_scan_config *config = &scan->config;

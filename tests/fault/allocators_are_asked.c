@@ -199,7 +199,7 @@ static void report(
 
 static const struct pinion_scan_ops ops = {.window = window, .report = report};
 
-/* A walk that ends early is told, and else no file is lost. */
+/* A walk that ends early is reported, and else no file is lost. */
 static void check_walked(const struct pinion_scan_stats *totals, int rc, bool must_work)
 {
 	uint32_t lost_count = pin_exchange_acq_rel_u32(&lost_walks, 0);

@@ -37,7 +37,7 @@ static const uint64_t file_bytes_max = (uint64_t)1 << 30;
 static const uint64_t ns_per_ms = 1000000;
 static const uint64_t ns_per_s = 1000000000;
 
-/* What may come next. */
+/* The tokens that may come next. */
 enum json_next {
 	NEXT_VALUE,
 	NEXT_FIRST_VALUE, /* or the end of its array */

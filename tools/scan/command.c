@@ -538,7 +538,7 @@ static bool check_options(struct scan_options *options)
 	return true;
 }
 
-/* What goes with no rules of YARA, which files of rules may turn out to be. */
+/* Options that do not go with YARA, which files of rules may turn out to be. */
 static bool check_rules(const struct scan_options *options, const struct rules *rules)
 {
 	if (rules->yara_count > 0 && options->report.style.has_context) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libyara's compiler asks for included files, and says what is wrong.
+ * libyara's compiler asks for included files, and names the mistake.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

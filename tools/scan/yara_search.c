@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gathers files, has them searched, and hands on what is found.
+ * Gathers files, has them searched, and hands on the matches.
  */
 #include "tools/scan/yara_search.h"
 

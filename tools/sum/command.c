@@ -438,7 +438,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	return scanning_exit_status(job.has_trouble || !is_written, job.has_mismatch);
 }
 
-/* What is in the page cache may be right where the disk is not. */
+/* The page cache may be right where the disk is not. */
 static void set_scrub(struct sum_options *options)
 {
 	struct pinion_scan_config *scan = &options->scanning.scan;

@@ -252,7 +252,7 @@ static int find_pages_or_say(struct top_watch *watch, int pid, enum asked asked)
 	if (rc >= 0 || rc == -ENOMEM) {
 		return rc;
 	}
-	/* -EAGAIN: it is just beginning, and the next look finds it. */
+	/* -EAGAIN: it has just begun, and the next report has it. */
 	if (asked == NOT_ASKED && (is_about_rights(rc) || rc == -EAGAIN)) {
 		return 0;
 	}
