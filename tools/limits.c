@@ -18,7 +18,8 @@
 enum {
 	NICE_MAX = 19,
 	IO_LEVEL_MAX = 7,
-	LINE_BYTES_MAX = 256,
+	FILE_BYTES_MAX = 64 << 10,
+	LINE_BYTES_MAX = 254,
 	WINDOW_BYTES_MIN = 128 << 10,
 	WINDOW_BYTES_MAX = 1 << 20,
 	/* What all windows, and one more, are of a second's bytes. */
@@ -188,15 +189,25 @@ static char *trim(char *text)
 	return text;
 }
 
-/* An empty line and a comment are good too. */
-static bool load_line(struct limits *limits, char *line)
+/* The line has ended with '\0'; an empty one and a comment are good too. */
+static bool load_line(struct limits *limits, char *line, size_t length)
 {
-	char *name = trim(line);
-	char *value = strchr(name, '=');
+	char *name;
+	char *value;
 
+	if (memchr(line, '\0', length) != NULL) {
+		report_line("a NUL byte is no text: write it as UTF-8");
+		return false;
+	}
+	name = trim(line);
 	if (*name == '\0' || *name == '#') {
 		return true;
 	}
+	if (length > LINE_BYTES_MAX) {
+		report_line("a line has at most %d bytes", LINE_BYTES_MAX);
+		return false;
+	}
+	value = strchr(name, '=');
 	if (value == NULL) {
 		report_line("'%s' is not NAME=VALUE", name);
 		return false;
@@ -205,78 +216,38 @@ static bool load_line(struct limits *limits, char *line)
 	return limits_set(limits, trim(name), trim(value));
 }
 
-/*
- * Up to and without the newline, as far as it fits; *out_length has its bytes,
- * of which NUL may be one. False: there is none.
- */
-static bool read_line(FILE *file, char line[LINE_BYTES_MAX], size_t *out_length)
+/* `text` has room for a byte more than `length`. */
+static bool load_lines(struct limits *limits, const char *path, char *text, size_t length)
 {
-	size_t length = 0;
-	int byte = getc(file);
+	char *end = text + length;
+	char *line = text;
 
-	if (byte == EOF) {
-		return false;
+	/* As some editors begin a file of UTF-8; no part of the first line. */
+	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		line += 3;
 	}
-	for (; byte != EOF && byte != '\n' && length < LINE_BYTES_MAX - 1; byte = getc(file)) {
-		line[length++] = (char)byte;
-	}
-	line[length] = '\0';
-	*out_length = length;
-	return true;
-}
+	for (uint32_t number = 1; line < end; number++) {
+		char *line_end = memchr(line, '\n', (size_t)(end - line));
 
-/* As some editors begin a file of UTF-8; it is no part of the first line. */
-static void skip_byte_order_mark(FILE *file)
-{
-	char mark[3];
-
-	if (fread(mark, 1, sizeof(mark), file) != sizeof(mark) ||
-		memcmp(mark, "\xef\xbb\xbf", sizeof(mark)) != 0) {
-		rewind(file);
-	}
-}
-
-static bool check_line(const char *line, size_t length)
-{
-	if (memchr(line, '\0', length) != NULL) {
-		report_line("a NUL byte is no text: write it as UTF-8");
-		return false;
-	}
-	if (length > LINE_BYTES_MAX - 2) {
-		report_line("a line has at most %d bytes", LINE_BYTES_MAX - 2);
-		return false;
-	}
-	return true;
-}
-
-static bool load_lines(struct limits *limits, const char *path, FILE *file)
-{
-	char line[LINE_BYTES_MAX];
-	size_t length;
-
-	skip_byte_order_mark(file);
-	for (uint32_t number = 1; read_line(file, line, &length); number++) {
-		if (!check_line(line, length) || !load_line(limits, line)) {
+		line_end = line_end == NULL ? end : line_end;
+		*line_end = '\0';
+		if (!load_line(limits, line, (size_t)(line_end - line))) {
 			report_line(
 				"%s: line %u is bad, so the file changes no limit", path, number);
 			return false;
 		}
-	}
-	if (ferror(file)) {
-		report_path(path, report_reason(errno));
-		return false;
+		line = line_end + 1;
 	}
 	return true;
 }
 
 /*
- * Never blocks, since its thread also takes SIGTERM: refuses a pipe. NULL: it
- * has been reported.
+ * Never blocks, since its thread also takes SIGTERM: refuses a pipe. Negative:
+ * it has been reported.
  */
-static FILE *open_file(const char *path)
+static int open_file(const char *path)
 {
 	struct stat status;
-	FILE *file = NULL;
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &status) != 0) {
@@ -287,32 +258,61 @@ static FILE *open_file(const char *path)
 				? "is a directory, not a limits file"
 				: "is not a regular file, as a limits file has to be");
 	} else {
-		file = fdopen(fd, "r");
-		if (file == NULL) {
-			report_path(path, report_reason(errno));
-		}
+		return fd;
 	}
-	if (file == NULL && fd >= 0) {
+	if (fd >= 0) {
 		close(fd);
 	}
-	return file;
+	return -1;
+}
+
+/* One byte more than a limits file may have, if there are as many. */
+static ssize_t read_text(int fd, char text[FILE_BYTES_MAX + 1])
+{
+	size_t length = 0;
+
+	while (length <= FILE_BYTES_MAX) {
+		ssize_t got = read(fd, text + length, FILE_BYTES_MAX + 1 - length);
+
+		if (got == 0) {
+			break;
+		}
+		if (got < 0 && errno != EINTR) {
+			return -errno;
+		}
+		length += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)length;
 }
 
 bool limits_load(struct limits *limits, const char *path)
 {
+	/* Two threads never load at once: the first has begun the other. */
+	static char text[FILE_BYTES_MAX + 1];
 	struct limits loaded = *limits;
-	FILE *file = open_file(path);
-	bool is_loaded;
+	int fd = open_file(path);
+	ssize_t length;
 
-	if (file == NULL) {
+	if (fd < 0) {
 		return false;
 	}
-	is_loaded = load_lines(&loaded, path, file);
-	fclose(file);
-	if (is_loaded) {
-		*limits = loaded;
+	length = read_text(fd, text);
+	close(fd);
+	if (length < 0) {
+		report_path(path, report_reason((int)length));
+		return false;
 	}
-	return is_loaded;
+	if (length > FILE_BYTES_MAX) {
+		report_line("%s: is larger than %d bytes, the most that a limits file may have, "
+			    "so it changes no limit",
+			path, FILE_BYTES_MAX);
+		return false;
+	}
+	if (!load_lines(&loaded, path, text, (size_t)length)) {
+		return false;
+	}
+	*limits = loaded;
+	return true;
 }
 
 uint32_t limits_window_bytes(const struct limits *limits, uint32_t worker_count, bool is_moving)

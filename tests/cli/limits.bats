@@ -141,6 +141,25 @@ make_uncached() {
 	grep -qx "pinion sum: limits: line 1 is bad, so the file changes no limit" err
 }
 
+# A limits file is read by the thread that takes SIGTERM: it must be short.
+@test "a limits file of more than 64 KiB is refused, at the start and at SIGHUP" {
+	local reason="is larger than 65536 bytes, the most that a limits file may have, so it changes no limit"
+	: >data
+	truncate -s 1T limits
+	refused --limits-file=limits
+	grep -qx "pinion sum: limits: $reason" err
+	refused --limits-file=/dev/zero
+	grep -qx "pinion sum: /dev/zero: $reason" err
+	: >limits
+	start_fed sum -a "$(any)" --limits-file=limits
+	truncate -s 1T limits
+	kill -HUP $pid
+	await_line "the limits stay as they were"
+	grep -qx "pinion sum: limits: $reason" err
+	end_fed
+	expect 0
+}
+
 @test "limits change no result, of scan and of sum" {
 	head -c 300000 /dev/zero | tr '\0' x >data
 	echo "needle" >>data

@@ -120,13 +120,19 @@ static void check_file(void)
 	expect_true("no name", !load(&limits, "=5\n"));
 	expect_true("an unknown name", !load(&limits, "limits-file=x\n"));
 	memset(line, ' ', sizeof(line));
+	memcpy(line, "nice=6", 6);
 	line[254] = '\n';
 	line[255] = '\0';
-	expect_true("255 bytes", load(&limits, line));
+	expect_true("254 bytes", load(&limits, line));
+	expect_number("are a line", 6, limits.nice);
 	line[254] = ' ';
 	line[255] = '\n';
 	line[256] = '\0';
-	expect_true("256 bytes", !load(&limits, line));
+	expect_true("255 bytes", !load(&limits, line));
+	line[0] = '#';
+	expect_true("but as a comment", load(&limits, line));
+	memset(line, ' ', 6);
+	expect_true("or blanks", load(&limits, line));
 	expect_true("a byte order mark", load(&limits, "\xef\xbb\xbfnice=4\n"));
 	expect_number("is passed by", 4, limits.nice);
 	expect_true("in another line", !load(&limits, "nice=4\n\xef\xbb\xbfnice=5\n"));
@@ -137,6 +143,27 @@ static void check_file(void)
 	expect_true("a pipe", !limits_load(&limits, "fifo"));
 	expect_true("a device", limits_load(&limits, "/dev/null"));
 	expect_number("stays", 7, (long long)limits.bytes_per_second);
+}
+
+/* A text of `length` bytes: newlines, and a limit at the end. */
+static bool load_long(struct limits *limits, size_t length)
+{
+	static const char last[] = "nice=5";
+	static char text[65538];
+
+	memset(text, '\n', length);
+	strcpy(text + length - strlen(last), last);
+	return load(limits, text);
+}
+
+static void check_file_size(void)
+{
+	struct limits limits;
+
+	expect_true("64 KiB", load_long(&limits, 65536));
+	expect_number("all are read", 5, limits.nice);
+	expect_true("a byte more", !load_long(&limits, 65537));
+	expect_number("nothing of it counts", 8, limits.nice);
 }
 
 static void expect_rates(const char *what, const struct limits *limits, uint64_t pace,
@@ -220,6 +247,7 @@ int main(void)
 	check_priorities();
 	check_targets();
 	check_file();
+	check_file_size();
 	check_merging();
 	check_windows();
 	scratch_leave();
