@@ -81,10 +81,11 @@ PINION_API int pinion_runtime_set_limits(
 /*
  * Limits one device, as struct pinion_file names it: its rates apply besides
  * the runtime's, its depths and its `slow_ns`, if not 0, replace them. A
- * partition means its disk.
+ * partition means its disk. `limits` NULL: it has none of its own.
  *
- * Errors: as pinion_runtime_set_limits(); -ENOSPC: there are limits, or
- * requests, for 16 others already.
+ * Errors: as pinion_runtime_set_limits(); -ENOSPC: 16 other devices have limits
+ * or have had requests: call it with NULL for one that no request went to. One
+ * that requests went to counts until the runtime is destroyed.
  * Since: 0.1
  */
 PINION_API int pinion_device_set_limits(
@@ -118,7 +119,9 @@ struct pinion_device_stats {
 
 /*
  * Writes the counts of a device to *out_stats: of the `index`th device that
- * requests went to, from 0 on, in the order of the first request to each.
+ * requests went to, from 0 on, in the order of the first request to each. Once
+ * more than 16 devices have limits or requests, those with limits are among
+ * them.
  *
  * Context: any thread; never blocks.
  * Errors: -ENOENT: there are fewer devices. -ECHILD.

@@ -367,7 +367,6 @@ int pinion_device_set_limits(
 {
 	struct pin_shared *shared = &runtime->shared;
 	struct pinion_limits accepted;
-	struct pin_disk *disk;
 	int rc;
 
 	if (pin_runtime_is_foreign(runtime)) {
@@ -377,12 +376,12 @@ int pinion_device_set_limits(
 	if (rc < 0) {
 		return rc;
 	}
-	disk = pin_disks_find(&shared->disks, shared->host, &shared->tuning, device);
-	if (!pin_disk_is(disk, device)) {
-		return -ENOSPC;
+	PIN_DCHECK(accepted.depth_bytes <= DEPTH_BYTES_MAX);
+	rc = pin_disks_limit_one(&shared->disks, shared->host, &shared->tuning, device,
+		limits == NULL ? NULL : &accepted);
+	if (rc < 0) {
+		return rc;
 	}
-	PIN_DCHECK(disk->device == device && accepted.depth_bytes <= DEPTH_BYTES_MAX);
-	pin_disk_limit(&shared->disks, disk, shared->host, &shared->tuning, &accepted);
 	pin_device_queue_kick_all(shared);
 	return 0;
 }

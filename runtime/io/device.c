@@ -12,7 +12,8 @@
  */
 #include "runtime/io/device.h"
 #include "runtime/base/check.h"
-#include "runtime/host/block_device.h"
+
+#include <errno.h>
 
 enum {
 	/* No sooner than that is an interval over: io/device_depth.c. */
@@ -135,36 +136,91 @@ static struct pin_disk *look_up(struct pin_disks *disks, uint64_t device, uint32
 	return NULL;
 }
 
-bool pin_disk_is(const struct pin_disk *disk, uint64_t device)
+static void limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
+	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
 {
-	return disk->device == pin_block_find("", device).device;
+	static const struct pinion_limits none;
+
+	disk->is_manual = limits != NULL;
+	apply_rates(&disk->limiter, host, limits == NULL ? &none : limits);
+	apply_depth(disk, tuning, limits == NULL ? &disks->standard : limits);
+}
+
+static struct pin_early_limits *find_early(struct pin_disks *disks, uint64_t device)
+{
+	uint32_t count = pin_load_relaxed_u32(&disks->early_count);
+
+	PIN_CHECK(count <= PIN_DISKS);
+	for (uint32_t i = 0; i < count; i++) {
+		if (disks->early[i].block.device == device) {
+			return &disks->early[i];
+		}
+	}
+	return NULL;
+}
+
+static void drop_early(struct pin_disks *disks, struct pin_early_limits *early)
+{
+	uint32_t count = pin_load_relaxed_u32(&disks->early_count);
+
+	PIN_CHECK(count > 0 && early < &disks->early[count]);
+	*early = disks->early[count - 1];
+	pin_store_relaxed_u32(&disks->early_count, count - 1);
+}
+
+/* Places that are neither counted nor reserved. */
+static uint32_t places_left(const struct pin_disks *disks)
+{
+	uint32_t used =
+		pin_load_relaxed_u32(&disks->count) + pin_load_relaxed_u32(&disks->early_count);
+
+	PIN_CHECK(used <= PIN_DISKS);
+	return PIN_DISKS - used;
+}
+
+/* In a place that is left, or reserved for it; with the limits it has. */
+static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_tuning *tuning, const struct pin_block *block)
+{
+	uint32_t count = pin_load_relaxed_u32(&disks->count);
+	struct pin_early_limits *early = find_early(disks, block->device);
+	struct pin_disk *disk = &disks->disks[count];
+
+	PIN_CHECK(count < PIN_DISKS);
+	disk->device = block->device;
+	disk->is_rotational = block->is_rotational;
+	disk->is_polled = block->is_polled;
+	disk->limiter.worker_count = disks->worker_count;
+	pin_credit_init(&disk->credit, host, disks->worker_count);
+	limit(disks, disk, host, tuning, early == NULL ? NULL : &early->limits);
+	if (early != NULL) {
+		drop_early(disks, early);
+	}
+	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */
+	return disk;
 }
 
 /*
  * Looks the disk up again under the lock, as another worker may have added it.
  * Beyond the last place disks share one.
  */
-static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host,
+static struct pin_disk *find_or_add(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pin_block *block)
 {
-	uint32_t count = pin_load_relaxed_u32(&disks->count);
-	struct pin_disk *disk = look_up(disks, block->device, count);
+	struct pin_disk *disk = look_up(disks, block->device, pin_load_relaxed_u32(&disks->count));
 
 	if (disk != NULL) {
 		return disk;
 	}
-	if (count == PIN_DISKS) {
-		return &disks->disks[PIN_DISKS - 1];
+	if (find_early(disks, block->device) != NULL || places_left(disks) > 0) {
+		return add(disks, host, tuning, block);
 	}
-	disk = &disks->disks[count];
-	disk->device = block->device;
-	disk->is_rotational = block->is_rotational;
-	disk->is_polled = block->is_polled;
-	disk->limiter.worker_count = disks->worker_count;
-	pin_credit_init(&disk->credit, host, disks->worker_count);
-	apply_depth(disk, tuning, &disks->standard);
-	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */
-	return disk;
+	while (pin_load_relaxed_u32(&disks->early_count) > 0) {
+		struct pin_block reserved = disks->early[0].block;
+
+		add(disks, host, tuning, &reserved);
+	}
+	return &disks->disks[PIN_DISKS - 1];
 }
 
 struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
@@ -174,7 +230,7 @@ struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *
 	struct pin_disk *disk;
 
 	pin_lock_acquire(&disks->lock, host);
-	disk = add(disks, host, tuning, &block);
+	disk = find_or_add(disks, host, tuning, &block);
 	PIN_CHECK((size_t)(disk - disks->disks) < PIN_DISKS);
 	pin_lock_release(&disks->lock, host);
 	return disk;
@@ -200,16 +256,47 @@ void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 	pin_lock_release(&disks->lock, host);
 }
 
-void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
+/* Of a disk that is not counted. NULL: it needs no reserved place. */
+static int limit_early(
+	struct pin_disks *disks, const struct pin_block *block, const struct pinion_limits *limits)
 {
-	PIN_CHECK((size_t)(disk - disks->disks) < PIN_DISKS); /* so this lock is its own */
+	struct pin_early_limits *early = find_early(disks, block->device);
+	uint32_t count = pin_load_relaxed_u32(&disks->early_count);
+
+	if (limits == NULL) {
+		if (early != NULL) {
+			drop_early(disks, early);
+		}
+		return 0;
+	}
+	if (early == NULL) {
+		if (places_left(disks) == 0) {
+			return -ENOSPC;
+		}
+		early = &disks->early[count];
+		pin_store_relaxed_u32(&disks->early_count, count + 1);
+	}
+	*early = (struct pin_early_limits){.block = *block, .limits = *limits};
+	return 0;
+}
+
+int pin_disks_limit_one(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_tuning *tuning, uint64_t device, const struct pinion_limits *limits)
+{
+	struct pin_block block = pin_block_find("", device);
+	struct pin_disk *disk;
+	int rc = 0;
+
 	pin_lock_acquire(&disks->lock, host);
-	disk->is_manual = true;
-	apply_rates(&disk->limiter, host, limits);
-	apply_depth(disk, tuning, limits);
-	pin_credit_serve(&disk->credit);
+	disk = look_up(disks, block.device, pin_load_relaxed_u32(&disks->count));
+	if (disk == NULL) {
+		rc = limit_early(disks, &block, limits);
+	} else {
+		limit(disks, disk, host, tuning, limits);
+		pin_credit_serve(&disk->credit);
+	}
 	pin_lock_release(&disks->lock, host);
+	return rc;
 }
 
 /* ---- learning ---- */

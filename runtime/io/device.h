@@ -9,6 +9,12 @@
  * on the disk they are part of. When there are PIN_DISKS of them all others
  * share the last one.
  *
+ * Limits that are set before a disk's first request are kept apart, as early
+ * limits: they reserve a place, and free it if they are taken back before that
+ * request. Threads read places without a lock, so a place that is counted can
+ * not be freed. A disk that finds no place left but reserved ones has those
+ * disks added that the places are reserved for, and shares the last one.
+ *
  * A worker's account with a disk is its account. From time to time a worker
  * that ends requests looks whether an interval is over; one at a time then adds
  * up all accounts and learns from that. So nothing is written that all share
@@ -24,6 +30,7 @@
 #define PIN_IO_DEVICE_H
 
 #include "runtime/base/check.h"
+#include "runtime/host/block_device.h"
 #include "runtime/io/device_credit.h"
 #include "runtime/io/rate_limit.h"
 #include "runtime/io/request.h"
@@ -281,9 +288,17 @@ struct pin_disk {
 	struct pin_limiter limiter PIN_CACHE_ALIGNED;
 };
 
+/* Limits of a disk that no request went to. */
+struct pin_early_limits {
+	struct pin_block block;
+	struct pinion_limits limits;
+};
+
 struct pin_disks {
 	struct pin_lock lock; /* rank 4, before those of a disk */
 	struct pin_atomic_u32 count;
+	struct pin_atomic_u32 early_count;	      /* [W:lock R:any] */
+	struct pin_early_limits early[PIN_DISKS];     /* [lock:lock] */
 	uint32_t worker_count;			      /* [const] */
 	struct pinion_limits standard;		      /* [lock:lock] of disks without their own */
 	struct pin_limiter limiter PIN_CACHE_ALIGNED; /* of all together */
@@ -323,21 +338,33 @@ struct pin_account {
 void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint32_t worker_count);
 
-/* The disk of st_dev `device`, which is added if need be. */
+/* The disk of st_dev `device`, for its requests; it is added if need be. */
 struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t device);
 
-/* Whether it is that of `device`, and not the shared one. */
-bool pin_disk_is(const struct pin_disk *disk, uint64_t device);
-
 /*
  * Sets the limits of all disks without limits of their own, and the rates of
- * all together; or the limits of one. The caller notifies the workers.
+ * all together. The caller notifies the workers.
  */
 void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
-void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
+
+/*
+ * Sets the limits of one disk; NULL: it has none of its own. -ENOSPC: no place
+ * is left. The caller notifies the workers.
+ */
+int pin_disks_limit_one(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_tuning *tuning, uint64_t device, const struct pinion_limits *limits);
+
+/*
+ * Whether there are limits for a disk that no request went to; they may come or
+ * go meanwhile.
+ */
+static inline bool pin_disks_have_early_limits(const struct pin_disks *disks)
+{
+	/* Relaxed: reads none of them, see pin_disks_find(). */
+	return pin_load_relaxed_u32(&disks->early_count) != 0;
+}
 
 /* Sums of all accounts of a disk. */
 struct pin_disk_sums {

@@ -317,16 +317,16 @@ bool pin_device_queue_limits_bytes(struct pin_worker *worker, const struct pinio
 	/* Acquire: disks before it are whole, see pin_disks_find(). */
 	uint32_t count = pin_load_acquire_u32(&disks->count);
 
+	bool is_any = pin_disks_have_early_limits(disks);
+
 	if (limits_bytes(&disks->limiter)) {
 		return true;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		/* No account is opened for a device that has no rate. */
-		if (limits_bytes(&disks->disks[i].limiter)) {
-			return limits_bytes(&find_account(worker, file->device)->disk->limiter);
-		}
+	for (uint32_t i = 0; i < count && !is_any; i++) {
+		is_any = limits_bytes(&disks->disks[i].limiter);
 	}
-	return false;
+	/* No account is opened where no device has limits of its own. */
+	return is_any && limits_bytes(&find_account(worker, file->device)->disk->limiter);
 }
 
 static inline uint8_t place_of(const struct pin_worker *worker, const struct pin_account *account)

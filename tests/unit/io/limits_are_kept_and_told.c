@@ -100,6 +100,10 @@ static void check_errors(void)
 	pinion_limits_init(&limits);
 	expect_number(
 		"no device yet", -ENOENT, pinion_device_get_stats(runtime, 0, &none, sizeof(none)));
+	expect_number("limits of one", 0, pinion_device_set_limits(runtime, 1, &limits));
+	expect_number("are no request", -ENOENT,
+		pinion_device_get_stats(runtime, 0, &none, sizeof(none)));
+	expect_number("none any more", 0, pinion_device_set_limits(runtime, 1, NULL));
 	limits.depth_count = 1 << 20;
 	expect_number("too deep", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init(&limits);
@@ -249,17 +253,36 @@ static void check_times(void)
 	set(0, 0, 0);
 }
 
+/* Of major 0: each a device of its own. */
+static int limit_device(uint32_t number, const struct pinion_limits *limits)
+{
+	return pinion_device_set_limits(runtime, 0xf00 + number, limits);
+}
+
+/* One has requests; limits for 15 more fill the table. */
 static void check_devices(void)
 {
 	struct pinion_limits limits;
-	int rc = 0;
+	struct pinion_device_stats stats;
 
 	pinion_limits_init(&limits);
-	/* Of major 0: each a device of its own. */
-	for (uint32_t i = 1; i <= 20 && rc == 0; i++) {
-		rc = pinion_device_set_limits(runtime, 0xf00 + i, &limits);
+	for (uint32_t i = 1; i <= 15; i++) {
+		expect_number("limits for 16 devices", 0, limit_device(i, &limits));
 	}
-	expect_number("limits for the 17th device", -ENOSPC, rc);
+	expect_number("for a 17th", -ENOSPC, limit_device(16, &limits));
+	expect_number("again for one of them", 0, limit_device(15, &limits));
+	expect_number("none for the 17th", 0, limit_device(16, NULL));
+	expect_number("makes no room", -ENOSPC, limit_device(16, &limits));
+	expect_number("none for the third", 0, limit_device(3, NULL));
+	expect_number("does", 0, limit_device(16, &limits));
+	expect_number("for one", -ENOSPC, limit_device(3, &limits));
+	expect_number("the device of the requests", 0,
+		pinion_device_set_limits(runtime, file.device, NULL));
+	expect_number("keeps its place", -ENOSPC, limit_device(3, &limits));
+	expect_number(
+		"which is read", 0, pinion_device_get_stats(runtime, 0, &stats, sizeof(stats)));
+	expect_number(
+		"and alone", -ENOENT, pinion_device_get_stats(runtime, 1, &stats, sizeof(stats)));
 }
 
 /* Of all reads, those of `slow_ns`, whichever limits it is of. */
