@@ -176,14 +176,20 @@ static void warn_of_unread(const struct pin_log *log)
 
 /* ---- values ---- */
 
-/* `base` 0 accepts hexadecimal as well. */
+/*
+ * `base` 0 accepts hexadecimal as well. No sign, no space: strtoull() would
+ * take both.
+ */
 static bool parse_number(const char *text, int base, uint64_t *out_value)
 {
 	char *end;
 
+	if (text[0] < '0' || text[0] > '9') {
+		return false;
+	}
 	errno = 0;
 	*out_value = strtoull(text, &end, base);
-	return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
+	return errno == 0 && *end == '\0';
 }
 
 static bool parse_word(

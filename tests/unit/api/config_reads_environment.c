@@ -4,6 +4,7 @@
  * -EINVAL, leave the field, and the message names the variable.
  * Method: a table of variable and value, each alone in the environment.
  */
+#include "runtime/api/internal.h"
 #include "runtime/host/kernel.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
@@ -314,6 +315,43 @@ static void check(const struct variable *variable)
 	}
 }
 
+/*
+ * Each variable of a number takes its default as the table shows it, and not
+ * with a space or a sign, which strtoull() would pass by.
+ */
+static void check_spelling(void)
+{
+	static const char *const before[] = {"", " ", "\t", "\n", "\v", "+", "-", " +"};
+	uint32_t number_count = 0;
+	size_t count;
+	const struct pin_config_field *fields = pin_config_fields(&count);
+
+	clear();
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].variable == NULL || fields[i].words != NULL) {
+			continue;
+		}
+		number_count++;
+		for (size_t j = 0; j < sizeof(before) / sizeof(before[0]); j++) {
+			struct both both;
+			char text[64];
+
+			init(&both);
+			snprintf(text, sizeof(text), "%s%llu", before[j],
+				(unsigned long long)fields[i].standard);
+			setenv(fields[i].variable, text, 1);
+			if (pinion_config_from_env(&both.config, &both.tuning) !=
+				(j == 0 ? 0 : -EINVAL)) {
+				printf("%s=\"%s\": expected to be %s\n", fields[i].variable, text,
+					j == 0 ? "taken" : "refused");
+				expect_failure_count++;
+			}
+			unsetenv(fields[i].variable);
+		}
+	}
+	expect_true("numbers", number_count > 40);
+}
+
 /* PINION_SEED is the one of 64 bits, and may be hexadecimal. EX-10. */
 static void check_seed(const char *text, bool is_good, uint64_t expected)
 {
@@ -353,6 +391,9 @@ static void check_seeds(void)
 	check_seed("-1", false, 0);
 	check_seed("random", false, 0);
 	check_seed("1 ", false, 0);
+	check_seed(" 1", false, 0);
+	check_seed("+1", false, 0);
+	check_seed("\n0x1", false, 0);
 }
 
 int main(void)
@@ -363,6 +404,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		check(&variables[i]);
 	}
+	check_spelling();
 	check_seeds();
 	clear();
 	setenv("PINION_WORKER_COUNT", "", 1);
