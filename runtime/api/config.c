@@ -186,6 +186,19 @@ static const struct pin_config_field fields[] = {
 	NUMBER(config, log_dropped, NULL, 0, 0, UINT64_MAX),
 };
 
+/* What more than a range some fields have to keep. */
+static const struct {
+	const char *name;
+	bool is_power; /* of two, or 0 */
+	uint32_t least;
+} rules[] = {
+	{"ring_entries", true, 0},
+	{"queue_tasks", true, 0},
+	{"registered_files", true, PIN_FILE_SLOTS_MIN},
+	{"trace_events", true, PIN_TRACE_EVENTS_MIN},
+	{"stack_bytes", false, STACK_BYTES_MIN},
+};
+
 static __attribute__((unused)) bool is_sound(const struct pin_config_field *field)
 {
 	size_t end = field->part == PIN_CONFIG_IN_config ? sizeof(struct pinion_config)
@@ -271,6 +284,32 @@ void pinion_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
 	pin_sized_give(tuning, size, &full, sizeof(full));
 }
 
+static int check_rules(
+	const struct pin_log *log, const char *name, uint64_t value, const char *source)
+{
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(rules); i++) {
+		if (value == 0 || strcmp(rules[i].name, name) != 0) {
+			continue;
+		}
+		if (rules[i].is_power && (value & (value - 1)) != 0) {
+			pin_log(log, PINION_LOG_ERROR, "%s: %llu is not a power of two", source,
+				(unsigned long long)value);
+			return -EINVAL;
+		}
+		if (value < rules[i].least) {
+			pin_log(log, PINION_LOG_ERROR, "%s: %llu is neither 0 nor %u or more",
+				source, (unsigned long long)value, rules[i].least);
+			return -EINVAL;
+		}
+	}
+	if (value == 1 && strcmp(name, "lane_floor") == 0) {
+		pin_log(log, PINION_LOG_ERROR,
+			"%s: 1 would be all of the tasks: 0 is strict, 2 every other one", source);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int pin_config_check_field(const struct pin_log *log, const struct pin_config_field *field,
 	uint64_t value, const char *source)
 {
@@ -286,16 +325,7 @@ int pin_config_check_field(const struct pin_log *log, const struct pin_config_fi
 			(unsigned long long)value, (unsigned long long)field->multiple);
 		return -EINVAL;
 	}
-	return 0;
-}
-
-static int check_power_of_two(const struct pin_log *log, const char *name, uint32_t value)
-{
-	if (!pin_is_power_of_two(value)) {
-		pin_log(log, PINION_LOG_ERROR, "%s: %u is not a power of two", name, value);
-		return -EINVAL;
-	}
-	return 0;
+	return check_rules(log, field->name, value, source);
 }
 
 /* A relative path would depend on where the process is when it is read. */
@@ -309,45 +339,24 @@ int pin_config_check_path(const struct pin_log *log, const char *path, const cha
 	return -EINVAL;
 }
 
-/* The rules that concern more than one field, or more than a range. */
+/*
+ * The rules that concern more than one field. Either may be at fault: the lines
+ * name the variables of both.
+ */
 static int check_tuning(const struct pin_log *log, const struct pinion_tuning *tuning)
 {
-	int rc = check_power_of_two(log, "ring_entries", tuning->ring_entries);
-
-	if (rc == 0) {
-		rc = check_power_of_two(log, "queue_tasks", tuning->queue_tasks);
-	}
-	if (rc == 0 && tuning->registered_files != 0) {
-		rc = check_power_of_two(log, "registered_files", tuning->registered_files);
-	}
-	if (rc < 0) {
-		return rc;
-	}
-	if (tuning->registered_files != 0 && tuning->registered_files < PIN_FILE_SLOTS_MIN) {
-		pin_log(log, PINION_LOG_ERROR, "registered_files: %u is neither 0 nor %d or more",
-			tuning->registered_files, PIN_FILE_SLOTS_MIN);
-		return -EINVAL;
-	}
 	if (tuning->interval_min > tuning->interval_max) {
-		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",
+		pin_log(log, PINION_LOG_ERROR,
+			"interval_min: %u is more than interval_max, %u (PINION_INTERVAL_MIN, "
+			"PINION_INTERVAL_MAX)",
 			tuning->interval_min, tuning->interval_max);
 		return -EINVAL;
 	}
 	if (tuning->injector_batch_min > tuning->injector_batch_max) {
 		pin_log(log, PINION_LOG_ERROR,
-			"injector_batch_min: %u is more than injector_batch_max, %u",
+			"injector_batch_min: %u is more than injector_batch_max, %u "
+			"(PINION_INJECTOR_BATCH_MIN, PINION_INJECTOR_BATCH_MAX)",
 			tuning->injector_batch_min, tuning->injector_batch_max);
-		return -EINVAL;
-	}
-	if (tuning->lane_floor == 1) {
-		pin_log(log, PINION_LOG_ERROR,
-			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
-		return -EINVAL;
-	}
-	if (tuning->stack_bytes != 0 && tuning->stack_bytes < STACK_BYTES_MIN) {
-		pin_log(log, PINION_LOG_ERROR,
-			"stack_bytes: %llu is less than %d; 0 is the process's default",
-			(unsigned long long)tuning->stack_bytes, STACK_BYTES_MIN);
 		return -EINVAL;
 	}
 	if (!pin_heap_is_whole(tuning->allocator)) {
@@ -358,18 +367,6 @@ static int check_tuning(const struct pin_log *log, const struct pinion_tuning *t
 		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
 		return -EINVAL;
 	}
-	if (tuning->trace_events != 0) {
-		rc = check_power_of_two(log, "trace_events", tuning->trace_events);
-		if (rc == 0 && tuning->trace_events < PIN_TRACE_EVENTS_MIN) {
-			pin_log(log, PINION_LOG_ERROR,
-				"trace_events: %u is neither 0 nor %d or more",
-				tuning->trace_events, PIN_TRACE_EVENTS_MIN);
-			rc = -EINVAL;
-		}
-		if (rc < 0) {
-			return rc;
-		}
-	}
 	return pin_config_check_path(log, tuning->metrics_file, "metrics_file");
 }
 
@@ -377,7 +374,8 @@ static int check_config(const struct pin_log *log, const struct pinion_config *c
 {
 	if (config->small_buffer_bytes > config->buffer_bytes) {
 		pin_log(log, PINION_LOG_ERROR,
-			"small_buffer_bytes: %u is more than buffer_bytes, %u",
+			"small_buffer_bytes: %u is more than buffer_bytes, %u "
+			"(PINION_SMALL_BUFFER_BYTES, PINION_BUFFER_BYTES)",
 			config->small_buffer_bytes, config->buffer_bytes);
 		return -EINVAL;
 	}

@@ -50,6 +50,20 @@ static void check_texts(void)
 		"no-iowait,dontcache,registered-files,nvme-commands,no-sqarray,renameat,linkat\n");
 	expect_refused("PINION_SEED", "0xg",
 		"PINION_SEED: \"0xg\" is not a value for seed: it takes a number of 64 bits\n");
+	expect_refused(
+		"PINION_RING_ENTRIES", "100", "PINION_RING_ENTRIES: 100 is not a power of two\n");
+	expect_refused("PINION_QUEUE_TASKS", "5", "PINION_QUEUE_TASKS: 5 is not a power of two\n");
+	expect_refused("PINION_STACK_BYTES", "4096",
+		"PINION_STACK_BYTES: 4096 is neither 0 nor 65536 or more\n");
+	expect_refused(
+		"PINION_TRACE_EVENTS", "15", "PINION_TRACE_EVENTS: 15 is not a power of two\n");
+	expect_refused(
+		"PINION_TRACE_EVENTS", "8", "PINION_TRACE_EVENTS: 8 is neither 0 nor 16 or more\n");
+	expect_refused("PINION_REGISTERED_FILES", "4",
+		"PINION_REGISTERED_FILES: 4 is neither 0 nor 8 or more\n");
+	expect_refused("PINION_LANE_FLOOR", "1",
+		"PINION_LANE_FLOOR: 1 would be all of the tasks: 0 is strict, 2 every other "
+		"one\n");
 	expect_refused("PINION_LANES", "hh",
 		"PINION_LANES: \"hh\": a lane is named twice in one class; classes are h, n, l "
 		"and a number each, as in \"h:1,hn:2,hnl\"\n");
@@ -100,7 +114,8 @@ static void check_rules(void)
 	expect_rule(&config.buffer_bytes, 65537, &config,
 		"buffer_bytes: 65537 is not a multiple of 4096\n");
 	expect_rule(&config.small_buffer_bytes, 69632, &config,
-		"small_buffer_bytes: 69632 is more than buffer_bytes, 65536\n");
+		"small_buffer_bytes: 69632 is more than buffer_bytes, 65536 "
+		"(PINION_SMALL_BUFFER_BYTES, PINION_BUFFER_BYTES)\n");
 	expect_rule(&runtimes_tuning.ring_entries, 100, &config,
 		"ring_entries: 100 is not a power of two\n");
 	expect_rule(&runtimes_tuning.queue_tasks, 48, &config,
@@ -110,12 +125,18 @@ static void check_rules(void)
 	expect_rule(&runtimes_tuning.registered_files, 4, &config,
 		"registered_files: 4 is neither 0 nor 8 or more\n");
 	expect_rule(&runtimes_tuning.interval_min, 256, &config,
-		"interval_min: 256 is more than interval_max, 255\n");
+		"interval_min: 256 is more than interval_max, 255 (PINION_INTERVAL_MIN, "
+		"PINION_INTERVAL_MAX)\n");
 	expect_rule(&runtimes_tuning.injector_batch_min, 65, &config,
-		"injector_batch_min: 65 is more than injector_batch_max, 64\n");
+		"injector_batch_min: 65 is more than injector_batch_max, 64 "
+		"(PINION_INJECTOR_BATCH_MIN, PINION_INJECTOR_BATCH_MAX)\n");
+	expect_rule(&runtimes_tuning.trace_events, 8, &config,
+		"trace_events: 8 is neither 0 nor 16 or more\n");
+	expect_rule(&runtimes_tuning.lane_floor, 1, &config,
+		"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one\n");
 	runtimes_tuning.stack_bytes = 61440;
 	expect_rule(&config.worker_count, 1, &config,
-		"stack_bytes: 61440 is less than 65536; 0 is the process's default\n");
+		"stack_bytes: 61440 is neither 0 nor 65536 or more\n");
 }
 
 /* A PiB is more than a process has addresses. */

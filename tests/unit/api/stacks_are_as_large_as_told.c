@@ -88,7 +88,8 @@ static void check_refusal(void)
 	runtimes_log[0] = '\0';
 	runtimes_tuning.stack_bytes = 4096;
 	expect_number("too small", -EINVAL, pinion_thread_pool_create(&config, NULL, &thread_pool));
-	expect_true("named", strstr(runtimes_log, "stack_bytes: 4096 is less than 65536") != NULL);
+	expect_true("named",
+		strstr(runtimes_log, "stack_bytes: 4096 is neither 0 nor 65536 or more") != NULL);
 }
 
 /* ThreadSanitizer adds what it needs for itself to a small one. */
