@@ -170,8 +170,9 @@ PINION_API int pinion_config_from_env(struct pinion_config *config, struct pinio
 
 /*
  * Reads a number of bytes as those variables take it: digits, and perhaps K, M,
- * G or T (powers of 1024; KiB is K) or KB, MB, GB or TB (powers of 1000) in
- * letters of either case, with no space in between. "10MB" is 10000000.
+ * G or T (powers of 1024; KiB is K), KB, MB, GB or TB (powers of 1000), or B
+ * (bytes), in letters of either case, with no space in between. "10MB" is
+ * 10000000.
  *
  * Context: any thread; never blocks.
  * Errors: -EINVAL: the text is no such number. -ERANGE: it does not fit 64
