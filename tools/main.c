@@ -248,6 +248,10 @@ int main(int argc, char **argv)
 	do_without_plugins();
 	signals_init();
 	output_init();
+	command = word == NULL ? NULL : find_command(word);
+	if (command != NULL) {
+		report_name_command(command->name);
+	}
 	if (!report_init()) {
 		return EXIT_STATUS_TROUBLE;
 	}
@@ -271,11 +275,9 @@ int main(int argc, char **argv)
 		report_line("unknown option %s (see pinion help)", word);
 		return EXIT_STATUS_TROUBLE;
 	}
-	command = find_command(word);
 	if (command == NULL) {
 		return unknown_command(word);
 	}
-	report_name_command(command->name);
 	if (!has_descriptors(command)) {
 		return EXIT_STATUS_TROUBLE;
 	}

@@ -9,6 +9,7 @@
 #include "runtime/policy/lanes.h"
 #include "runtime/base/check.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -33,6 +34,11 @@ static uint32_t lane_of_letter(char letter)
 	}
 }
 
+static bool is_letter(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
 /*
  * The letters of one class; their order is the order in which its workers serve
  * the lanes.
@@ -50,7 +56,11 @@ static const char *parse_order(struct pin_lane_order *order, const char **text)
 		order->lanes[order->count++] = (uint8_t)lane;
 	}
 	PIN_DCHECK(order->count <= PIN_LANES);
-	return order->count > 0 ? NULL : "a class is not made of the letters h, n (or m) and l";
+	/* Another letter follows, or stands alone: "hnx", "x". */
+	if (order->count == 0 || is_letter(**text)) {
+		return "a class is not made of the letters h, n (or m) and l";
+	}
+	return NULL;
 }
 
 /* 0: there is no number, or one out of range. */

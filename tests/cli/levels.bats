@@ -126,9 +126,11 @@ answers() {
 	PINION_LOG=warn,disk=info pinion sum file
 	expect 2
 	[ ! -s out ]
-	[ "$(cat err)" = 'pinion: PINION_LOG: "disk=info": "disk" is no component: there are api, host, memory, io, observe, worker, task, scan' ]
+	[ "$(cat err)" = 'pinion sum: PINION_LOG: "disk=info": "disk" is no component: there are api, host, memory, io, observe, worker, task, scan' ]
 	PINION_LOG=loud pinion sum file
-	[ "$(cat err)" = 'pinion: PINION_LOG: "loud" is neither a level (off, error, warn, info, debug), nor COMPONENT=LEVEL, nor json' ]
+	[ "$(cat err)" = 'pinion sum: PINION_LOG: "loud" is neither a level (off, error, warn, info, debug), nor COMPONENT=LEVEL, nor json' ]
 	PINION_LOG=io=loud pinion sum file
-	[ "$(cat err)" = 'pinion: PINION_LOG: "io=loud": "loud" is not one of off, error, warn, info, debug' ]
+	[ "$(cat err)" = 'pinion sum: PINION_LOG: "io=loud": "loud" is not one of off, error, warn, info, debug' ]
+	PINION_LOG=loud pinion version
+	[[ $(cat err) == "pinion: PINION_LOG: "* ]]
 }
