@@ -283,6 +283,27 @@ void pin_runtime_join_worker(struct pin_worker *worker)
 	pin_worker_reset(worker);
 }
 
+/* One line for all workers that were refused a ring of their own. */
+static void report_refused_rings(const struct pin_shared *shared)
+{
+	uint32_t count = 0;
+	int error = 0;
+	char hint[192];
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (shared->workers[i].ring_error != 0) {
+			error = shared->workers[i].ring_error;
+			count++;
+		}
+	}
+	if (count > 0) {
+		pin_kernel_ring_hint(error, hint, sizeof(hint));
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"%u of %u workers run without io_uring: %s; or use fewer workers", count,
+			shared->worker_count, hint);
+	}
+}
+
 /*
  * Meets the workers twice where arenas are registered for all: once when all
  * memory is mapped, once when all have cloned the registration. A failure of
@@ -321,6 +342,7 @@ static int start_threads(struct pin_shared *shared)
 		}
 	}
 	if (rc == 0) {
+		report_refused_rings(shared);
 		pin_arena_setup_report(shared);
 	}
 	if (rc == 0 && count == shared->worker_count) {

@@ -46,8 +46,9 @@ void pin_worker_forget(void)
 }
 
 /*
- * Makes the worker's ring. Where io_uring is not required a refusal is a
- * warning, and the worker carries out its requests by system calls.
+ * Makes the worker's ring. Where io_uring is not required the worker notes a
+ * refusal, of which the creator warns, and carries out its requests by system
+ * calls.
  */
 static int start_ring(struct pin_worker *worker)
 {
@@ -74,14 +75,13 @@ static int start_ring(struct pin_worker *worker)
 		}
 		return 0;
 	}
-	pin_kernel_ring_hint(rc, hint, sizeof(hint));
 	if (shared->config.io_level != PINION_IO_AUTO || worker->needs_ring) {
+		pin_kernel_ring_hint(rc, hint, sizeof(hint));
 		pin_log(&shared->log, PINION_LOG_ERROR, "worker %u has no io_uring: %s",
 			worker->index, hint);
 		return rc;
 	}
-	pin_log(&shared->log, PINION_LOG_WARN, "worker %u runs without io_uring: %s", worker->index,
-		hint);
+	worker->ring_error = rc;
 	options.is_fallback = true;
 	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 	if (rc == 0) {
@@ -478,6 +478,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	worker->registered_bytes = 0;
 	worker->register_error = 0;
 	worker->start_error = 0;
+	worker->ring_error = 0;
 	pin_binding_reset(worker);
 	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->is_dry = false;

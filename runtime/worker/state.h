@@ -318,6 +318,7 @@ struct pin_worker {
 	};
 	bool has_polled;    /* a second ring: extra_rings.c */
 	int register_error; /* why not all of the arena is registered, or 0 */
+	int ring_error;	    /* why it has no ring of its own, or 0 */
 	int start_error;
 	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
