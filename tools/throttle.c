@@ -522,16 +522,34 @@ void throttle_end(void)
 	}
 }
 
+bool throttle_get_targets(struct throttle_targets *out)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&lock);
+	is_there = is_paced;
+	*out = (struct throttle_targets){
+		.bytes_per_second = pace.rate,
+		.halved = pace.fall_count,
+		.slow = slow_sum,
+		.timed = timed_sum,
+		.has_latency = limits.latency_ns != 0,
+	};
+	pthread_mutex_unlock(&lock);
+	return is_there;
+}
+
 void throttle_report(void)
 {
-	pthread_mutex_lock(&lock);
-	if (is_paced) {
-		report_note("targets: %.1f MB/s at the end, halved %llu times",
-			(double)pace.rate / 1e6, (unsigned long long)pace.fall_count);
-		if (limits.latency_ns != 0) {
-			report_note("%llu of %llu reads were slower than --latency-target",
-				(unsigned long long)slow_sum, (unsigned long long)timed_sum);
-		}
+	struct throttle_targets targets;
+
+	if (!throttle_get_targets(&targets)) {
+		return;
 	}
-	pthread_mutex_unlock(&lock);
+	report_note("targets: %.1f MB/s at the end, halved %llu times",
+		(double)targets.bytes_per_second / 1e6, (unsigned long long)targets.halved);
+	if (targets.has_latency) {
+		report_note("%llu of %llu reads were slower than --latency-target",
+			(unsigned long long)targets.slow, (unsigned long long)targets.timed);
+	}
 }

@@ -30,6 +30,18 @@ void throttle_begin(struct pinion_runtime *runtime);
 /* Before the runtime is destroyed. Nothing happens if it has not begun. */
 void throttle_end(void);
 
+/* How targets were kept, in the last runtime. */
+struct throttle_targets {
+	uint64_t bytes_per_second; /* the pace at the end */
+	uint64_t halved;	   /* how often the pace fell */
+	uint64_t slow;		   /* reads slower than --latency-target, */
+	uint64_t timed;		   /* of these */
+	bool has_latency;	   /* else the last two are 0 */
+};
+
+/* False: there is no target. */
+bool throttle_get_targets(struct throttle_targets *out);
+
 /* A line about the targets for --stats; nothing without a target. */
 void throttle_report(void);
 

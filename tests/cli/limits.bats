@@ -208,6 +208,22 @@ make_uncached() {
 	! grep -q targets: err
 }
 
+@test "--stats=json has a member about targets, and none without" {
+	echo data >data
+	pinion scan -F -e needle --stats=json --latency-target=1s --bwlimit=8MB data
+	expect 0
+	grep -qE ',"targets":\{"bytes_per_second":8000000,"halved":0,"slow":0,"timed":[0-9]+\},"seconds":[0-9.]+\}$' err
+	if [ -r /proc/pressure/io ] && cat /proc/pressure/io >/dev/null 2>&1; then
+		pinion scan -F -e needle --stats=json --psi-target=100 --bwlimit=8MB data
+		expect 0
+		grep -qE ',"targets":\{"bytes_per_second":8000000,"halved":0\},"seconds":[0-9.]+\}$' err
+	fi
+	pinion scan -F -e needle --stats=json --bwlimit=1G data
+	expect 0
+	grep -q '"seen":1' err
+	! grep -q targets err
+}
+
 @test "--stats has units in which small amounts and low rates show" {
 	head -c 1500 /dev/zero | tr '\0' x >data
 	pinion sum -a "$(any)" --stats data

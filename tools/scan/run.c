@@ -332,8 +332,11 @@ static void report_end(const struct scan_job *job, const struct sums *sums)
 	}
 	if (has_json) {
 		struct output_text text = {0};
+		struct throttle_targets targets;
+		struct tally_extra extra = sums->extra;
 
-		tally_write(&sums->tally, &job->totals, &sums->extra, &text);
+		extra.targets = throttle_get_targets(&targets) ? &targets : NULL;
+		tally_write(&sums->tally, &job->totals, &extra, &text);
 		report_raw(&text);
 	} else if (has_stats) {
 		report_stats(job, sums);

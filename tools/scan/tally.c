@@ -9,6 +9,7 @@
 
 #include "tools/amount.h"
 #include "tools/report.h"
+#include "tools/throttle.h"
 
 #include <errno.h>
 #include <string.h>
@@ -149,6 +150,18 @@ static void append_archives(struct output_text *out, const struct archive_counts
 	output_text_string(out, "}");
 }
 
+static void append_targets(struct output_text *out, const struct throttle_targets *targets)
+{
+	output_text_string(out, ",\"targets\":{");
+	append_count(out, "bytes_per_second", targets->bytes_per_second);
+	append_count(out, "halved", targets->halved);
+	if (targets->has_latency) {
+		append_count(out, "slow", targets->slow);
+		append_count(out, "timed", targets->timed);
+	}
+	output_text_string(out, "}");
+}
+
 void tally_note_archives(const struct archive_counts *archives)
 {
 	char amount[AMOUNT_TEXT_BYTES];
@@ -185,6 +198,9 @@ void tally_write(const struct tally *tally, const struct pinion_scan_stats *tota
 		append_count(out, "larger", extra->yara->larger);
 		append_count(out, "failed", extra->yara->failed);
 		output_text_string(out, "}");
+	}
+	if (extra->targets != NULL) {
+		append_targets(out, extra->targets);
 	}
 	output_text_format(out, ",\"seconds\":%.3f}\n", extra->seconds);
 }

@@ -49,6 +49,7 @@ struct tally_extra {
 	double seconds;
 	const struct archive_counts *archives; /* NULL: they were files like others */
 	const struct yara_counts *yara;	       /* NULL: there were no such rules */
+	const struct throttle_targets *targets; /* NULL: there is none */
 };
 
 /* A line for people about archives. */
