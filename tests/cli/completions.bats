@@ -29,6 +29,24 @@ load program
 	complains 'bash, zsh or fish'
 }
 
+@test "each option of each command's help is on its page" {
+	local command option
+	for command in sum scan merge bench doctor top trace rules; do
+		"$PINION" $command --help >help
+		grep -oE '^  (-.,|   ) --[a-z0-9-]+' help | sed 's/.*--//' >options
+		grep -qx help options
+		while read -r option; do
+			grep -qE -- "^\|.*\`--$option[]\`=[]" \
+				"${top_srcdir:-..}/docs/man/pinion-$command.md" || {
+				echo "pinion-$command.md lacks --$option"
+				return 1
+			}
+		done <options
+	done
+	pinion sum --help
+	grep -q -- "--sort=ORDER .*extent" <(tr -s ' \n' ' ' <out)
+}
+
 # The answer of bash for the last of these words.
 complete_words() {
 	COMP_WORDS=("$@")
