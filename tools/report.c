@@ -506,7 +506,8 @@ void report_no_start(int error)
 			    "systemd unit)",
 			(unsigned long long)limit.rlim_cur / 1024,
 			error == -EAGAIN ? "no memory for a thread" : report_reason(error));
-	} else {
+	} else if (error != -EAGAIN) {
+		/* The library has a line for a thread that is refused. */
 		report_line("cannot start: %s",
 			error == -EINVAL ? "a value is refused" : report_reason(error));
 	}

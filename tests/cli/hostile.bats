@@ -315,6 +315,8 @@ goes_on() {
 	expect 2
 	says "scan: cannot start worker 0 of 4: the user has reached \`ulimit -u\` 4000; raise that \
 (LimitNPROC= in the systemd unit), or use fewer workers"
+	# And no line beside it that says less.
+	[ "$(wc -l <err)" = 1 ]
 }
 
 @test "too little address space for a thread: the line names ulimit -v" {
