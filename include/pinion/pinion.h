@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything: includes each public header. */
+/* Everything: includes each public header. They are C11 or C++11. */
 #ifndef PINION_PINION_H
 #define PINION_PINION_H
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Goal: a user may include any one public header, from C11 or from C++17. G11.
+# Goal: a user may include any one public header, from C11 or from C++11. G11.
 # Runtimes with contexts and ticks are a level of their own: admission uses
 # them, they know nothing of it, nor of scans and thread pools. RP-6.
 # Method: compiles a file that includes nothing but the header (twice, for its
@@ -20,7 +20,7 @@ compiles() {
 	printf '#include <%s>\n#include <%s>\n' "$2" "$2" >"$TMPDIR/alone.$1"
 	case $1 in
 	c) compiler="$CC -std=c11" ;;
-	*) compiler="$CXX -std=c++17" ;;
+	*) compiler="$CXX -std=c++11" ;;
 	esac
 	$compiler -pedantic -Wall -Wextra -Werror -fsyntax-only -I "$TMPDIR" \
 		-I "$top_srcdir/include" "$TMPDIR/alone.$1" >"$TMPDIR/out" 2>&1
