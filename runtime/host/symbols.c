@@ -22,10 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of all tables that are read, together. */
 #define TABLE_BYTES_MAX ((size_t)256 << 20)
 
 enum {
 	MAPPINGS_MAX = 16384,
+	IMAGES_MAX = 1024,
 	PARTS_MAX = 64,
 	SECTIONS_MAX = 65536,
 	ROOT_BYTES = 32,
@@ -64,11 +66,15 @@ struct pin_symbols {
 	uint32_t mapping_count;
 	struct image *images;
 	uint32_t image_count;
+	uint64_t table_bytes; /* read so far, or tried */
 };
 
 /* ---- mappings ---- */
 
-/* The image of that path, which neighbouring mappings share. -1: no memory. */
+/*
+ * The image of that path, which neighbouring mappings share. -ENOSPC: there are
+ * too many others.
+ */
 static int64_t image_of(struct pin_symbols *symbols, const char *path)
 {
 	struct image *grown;
@@ -79,14 +85,17 @@ static int64_t image_of(struct pin_symbols *symbols, const char *path)
 			return i - 1;
 		}
 	}
+	if (symbols->image_count == IMAGES_MAX) {
+		return -ENOSPC;
+	}
 	grown = realloc(symbols->images, (symbols->image_count + 1) * sizeof(*grown));
 	if (grown == NULL) {
-		return -1;
+		return -ENOMEM;
 	}
 	symbols->images = grown;
 	grown[symbols->image_count] = (struct image){.path = strdup(path)};
 	if (grown[symbols->image_count].path == NULL) {
-		return -1;
+		return -ENOMEM;
 	}
 	return symbols->image_count++;
 }
@@ -110,6 +119,9 @@ static int add_mapping(struct pin_symbols *symbols, const char *line)
 		return 0;
 	}
 	image = image_of(symbols, line + path_at);
+	if (image == -ENOSPC) {
+		return 0;
+	}
 	grown = realloc(symbols->mappings, (symbols->mapping_count + 1) * sizeof(*grown));
 	if (grown != NULL) {
 		symbols->mappings = grown;
@@ -185,14 +197,19 @@ static bool read_at(int fd, uint64_t at, void *out, size_t bytes)
 	return at <= INT64_MAX && pread(fd, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/* A table of the file, and a 0 after it; NULL: it is not all there. */
-static void *read_table(int fd, uint64_t at, uint64_t bytes)
+/*
+ * A table of the file, and a 0 after it; NULL: it is not all there, or is more
+ * than may be read still.
+ */
+static void *read_table(struct pin_symbols *symbols, int fd, uint64_t at, uint64_t bytes)
 {
 	char *table;
 
-	if (bytes == 0 || bytes > TABLE_BYTES_MAX) {
+	PIN_DCHECK(symbols->table_bytes <= TABLE_BYTES_MAX);
+	if (bytes == 0 || bytes > TABLE_BYTES_MAX - symbols->table_bytes) {
 		return NULL;
 	}
+	symbols->table_bytes += bytes;
 	table = malloc((size_t)bytes + 1);
 	if (table == NULL || !read_at(fd, at, table, (size_t)bytes)) {
 		free(table);
@@ -227,15 +244,17 @@ static void keep_functions(struct image *image, const ElfW(Sym) * found, size_t 
 	}
 }
 
-static void read_functions(
-	struct image *image, int fd, const ElfW(Shdr) * symbols, const ElfW(Shdr) * names)
+static void read_functions(struct pin_symbols *symbols, struct image *image, int fd,
+	const ElfW(Shdr) * table, const ElfW(Shdr) * names)
 {
-	ElfW(Sym) *found = read_table(fd, symbols->sh_offset, symbols->sh_size);
+	ElfW(Sym) *found = read_table(symbols, fd, table->sh_offset, table->sh_size);
 
-	image->names = read_table(fd, names->sh_offset, names->sh_size);
-	image->names_bytes = image->names == NULL ? 0 : names->sh_size;
-	if (found != NULL && image->names != NULL) {
-		keep_functions(image, found, symbols->sh_size / sizeof(*found));
+	if (found != NULL) {
+		image->names = read_table(symbols, fd, names->sh_offset, names->sh_size);
+	}
+	if (image->names != NULL) {
+		image->names_bytes = names->sh_size;
+		keep_functions(image, found, table->sh_size / sizeof(*found));
 	}
 	free(found);
 }
@@ -259,22 +278,23 @@ static const ElfW(Shdr) * find_symbols(const ElfW(Shdr) * sections, uint32_t cou
 	return public;
 }
 
-static void read_sections(struct image *image, int fd, const ElfW(Ehdr) * header)
+static void read_sections(
+	struct pin_symbols *symbols, struct image *image, int fd, const ElfW(Ehdr) * header)
 {
-	const ElfW(Shdr) * symbols;
+	const ElfW(Shdr) * table;
 	ElfW(Shdr) * sections;
 
 	if (header->e_shentsize != sizeof(*sections)) {
 		return;
 	}
-	sections = read_table(fd, header->e_shoff, header->e_shnum * sizeof(*sections));
+	sections = read_table(symbols, fd, header->e_shoff, header->e_shnum * sizeof(*sections));
 	if (sections == NULL) {
 		return;
 	}
-	symbols = find_symbols(sections, header->e_shnum);
-	if (symbols != NULL) {
-		PIN_DCHECK(symbols->sh_link < header->e_shnum);
-		read_functions(image, fd, symbols, &sections[symbols->sh_link]);
+	table = find_symbols(sections, header->e_shnum);
+	if (table != NULL) {
+		PIN_DCHECK(table->sh_link < header->e_shnum);
+		read_functions(symbols, image, fd, table, &sections[table->sh_link]);
 	}
 	free(sections);
 }
@@ -286,7 +306,7 @@ static bool is_ours(const ElfW(Ehdr) * header)
 		header->e_phentsize == sizeof(ElfW(Phdr));
 }
 
-static void read_file(struct image *image, int fd)
+static void read_file(struct pin_symbols *symbols, struct image *image, int fd)
 {
 	ElfW(Ehdr) header;
 
@@ -297,7 +317,7 @@ static void read_file(struct image *image, int fd)
 		return;
 	}
 	image->part_count = header.e_phnum;
-	read_sections(image, fd, &header);
+	read_sections(symbols, image, fd, &header);
 }
 
 /* Never a device or a pipe, on which an open could wait. */
@@ -313,7 +333,7 @@ static int open_file(const char *path)
 	return fd;
 }
 
-static void read_image(const struct pin_symbols *symbols, struct image *image)
+static void read_image(struct pin_symbols *symbols, struct image *image)
 {
 	size_t bytes = ROOT_BYTES + strlen(image->path);
 	char *path = malloc(bytes);
@@ -328,7 +348,7 @@ static void read_image(const struct pin_symbols *symbols, struct image *image)
 	}
 	fd = fd < 0 ? open_file(image->path) : fd;
 	if (fd >= 0) {
-		read_file(image, fd);
+		read_file(symbols, image, fd);
 		close(fd);
 	}
 }

@@ -12,7 +12,9 @@
  * worker.
  *
  * Invariant: nothing in a file is trusted: every place is checked against its
- * size, and a file that is none of ours gives no name.
+ * size, and a file that is none of ours gives no name. The files and the bytes
+ * of their tables that are read are bounded, for a process whatever it maps:
+ * functions beyond are named by their addresses.
  */
 #ifndef PIN_HOST_SYMBOLS_H
 #define PIN_HOST_SYMBOLS_H
