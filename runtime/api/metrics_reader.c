@@ -38,6 +38,8 @@ enum {
 	COPIES_MAX = 4096,
 	/* A part is written within some microseconds; a pause takes some 60. */
 	TRIES_MAX = 20,
+	/* Of all parts of a snapshot: a hostile page may have thousands. */
+	PAUSES_MAX = 64,
 	TRY_PAUSE_NS = 10000,
 };
 
@@ -369,8 +371,8 @@ static uint64_t *words_of(const struct pinion_metrics *metrics, uint32_t number)
 		: metrics->words + header->runtime_words + (number - 1) * header->slot_words;
 }
 
-/* 1: it was torn each time. */
-static int read_part(const struct pinion_metrics *metrics, uint32_t number)
+/* 1: it was torn each time. `*pauses` is what the snapshot may still wait. */
+static int read_part(const struct pinion_metrics *metrics, uint32_t number, uint32_t *pauses)
 {
 	const struct timespec pause = {.tv_nsec = TRY_PAUSE_NS};
 	struct part part = part_of(metrics, number);
@@ -384,6 +386,10 @@ static int read_part(const struct pinion_metrics *metrics, uint32_t number)
 		case PIN_SEQLOCK_FAILED:
 			return -EPROTO;
 		case PIN_SEQLOCK_TORN:
+			if (*pauses == 0) {
+				return 1;
+			}
+			(*pauses)--;
 			nanosleep(&pause, NULL);
 			break;
 		}
@@ -394,11 +400,12 @@ static int read_part(const struct pinion_metrics *metrics, uint32_t number)
 int pinion_metrics_snapshot(struct pinion_metrics *metrics)
 {
 	struct pin_page_header now;
+	uint32_t pauses = PAUSES_MAX;
 	int rc;
 
 	metrics->torn_count = 0;
 	for (uint32_t i = 0; i <= metrics->header.slot_count; i++) {
-		rc = read_part(metrics, i);
+		rc = read_part(metrics, i, &pauses);
 		if (rc < 0) {
 			return refuse(metrics, rc, "it was cut short meanwhile");
 		}

@@ -2,6 +2,7 @@
 #include "tools/top/watch.h"
 
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,8 +16,8 @@
 enum {
 	/* Runtimes of one process. */
 	RUNTIMES_MAX = 64,
-	/* A page is filled within a millisecond of its making. */
-	FILL_TRIES = 20,
+	/* A page is filled within a millisecond of its making. Of a report. */
+	FILL_PAUSES = 20,
 	FILL_PAUSE_NS = 10000000,
 	/* What the kernel keeps of a name. */
 	COMM_LENGTH = 15,
@@ -133,20 +134,27 @@ static void let_go(struct top_watch *watch, size_t index)
 
 /* ---- opening ---- */
 
-/* `path` or a page of `pid`; waits while it is being filled. */
-static int open_page(const char *path, int pid, uint32_t index, struct pinion_metrics **out_metrics)
+static int try_page(const char *path, int pid, uint32_t index, struct pinion_metrics **out_metrics)
+{
+	last_line[0] = '\0';
+	return path != NULL ? pinion_metrics_open(path, note_line, NULL, out_metrics)
+			    : pinion_metrics_open_pid(pid, index, note_line, NULL, out_metrics);
+}
+
+/*
+ * `path` or a page of `pid`; waits while it is being filled, as long as this
+ * report may still wait: a hostile process never fills its pages.
+ */
+static int open_page(struct top_watch *watch, const char *path, int pid, uint32_t index,
+	struct pinion_metrics **out_metrics)
 {
 	const struct timespec pause = {.tv_nsec = FILL_PAUSE_NS};
-	int rc = -EAGAIN;
+	int rc = try_page(path, pid, index, out_metrics);
 
-	for (int i = 0; i < FILL_TRIES && rc == -EAGAIN; i++) {
-		if (i > 0) {
-			nanosleep(&pause, NULL);
-		}
-		last_line[0] = '\0';
-		rc = path != NULL
-			? pinion_metrics_open(path, note_line, NULL, out_metrics)
-			: pinion_metrics_open_pid(pid, index, note_line, NULL, out_metrics);
+	while (rc == -EAGAIN && watch->pauses_left > 0 && !signals_interrupted()) {
+		watch->pauses_left--;
+		nanosleep(&pause, NULL);
+		rc = try_page(path, pid, index, out_metrics);
 	}
 	return rc;
 }
@@ -167,7 +175,8 @@ static void say_left_out(struct top_watch *watch, int pid)
 	if (is_noted(&watch->crowded, pid)) {
 		return;
 	}
-	while (count < RUNTIMES_MAX && open_page(NULL, pid, RUNTIMES_MAX + count, &metrics) == 0) {
+	while (count < RUNTIMES_MAX &&
+		open_page(watch, NULL, pid, RUNTIMES_MAX + count, &metrics) == 0) {
 		pinion_metrics_close(metrics);
 		count++;
 	}
@@ -191,7 +200,7 @@ static int find_pages(struct top_watch *watch, int pid)
 	int count = 0;
 
 	for (uint32_t i = 0; i < RUNTIMES_MAX && rc == 0; i++) {
-		rc = open_page(NULL, pid, i, &metrics);
+		rc = open_page(watch, NULL, pid, i, &metrics);
 		if (is_about_page(rc)) {
 			if (refused == 0) {
 				memcpy(first_line, last_line, sizeof(first_line));
@@ -316,7 +325,7 @@ static bool find_number(struct top_watch *watch, const char *operand)
 static bool open_file(struct top_watch *watch, const char *path)
 {
 	struct pinion_metrics *metrics;
-	int rc = open_page(path, 0, 0, &metrics);
+	int rc = open_page(watch, path, 0, 0, &metrics);
 
 	if (rc < 0 && rc != -ENOMEM) {
 		report_trouble(watch, rc);
@@ -438,6 +447,7 @@ bool top_watch_find(struct top_watch *watch)
 {
 	bool is_done = true;
 
+	watch->pauses_left = FILL_PAUSES;
 	if (watch->files == NULL) {
 		watch->files = calloc((size_t)watch->operand_count + 1, sizeof(*watch->files));
 		is_done = watch->files != NULL;

@@ -40,7 +40,8 @@ struct top_watch {
 	struct output_text held;
 	bool had_trouble;
 	bool had_page;
-	bool is_old; /* from the second search on */
+	bool is_old;	      /* from the second search on */
+	uint32_t pauses_left; /* of this search, for pages that are not filled yet */
 };
 
 /* Looks for pages that are not known yet, files too. False: no memory. */
