@@ -583,3 +583,24 @@ uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching)
 	}
 	return next_ns;
 }
+
+void pin_stall_end(struct pin_shared *shared)
+{
+	uint64_t now_ns = shared->host->now_ns();
+
+	PIN_DCHECK(!shared->has_watchdog_thread);
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		if (pin_stall_is_over(&worker->stall, false, 0)) {
+			end_stall(worker, now_ns);
+			worker->stall.is_seen = false;
+		}
+	}
+	PIN_DCHECK(pin_load_relaxed_u32(&shared->stalls.tasks_now) == 0);
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		set_starving(shared, lane, false);
+	}
+	pin_fetch_and_seq_cst_u32(&shared->stalls.devices_now, 0);
+	publish(shared, now_ns);
+}

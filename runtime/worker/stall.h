@@ -76,6 +76,12 @@ static inline void pin_stall_note_life(struct pin_worker *worker)
  */
 uint64_t pin_stall_look(struct pin_shared *shared, bool is_watching);
 
+/*
+ * After the threads of the workers and the watchdog have ended: nothing is
+ * stalled any more, and the metrics page has that.
+ */
+void pin_stall_end(struct pin_shared *shared);
+
 /* Between the last two checks no worker has shown a sign of life. */
 static inline bool pin_stall_is_quiet(const struct pin_shared *shared)
 {

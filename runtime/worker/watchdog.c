@@ -66,6 +66,7 @@ void pin_watchdog_stop(struct pin_shared *shared)
 		shared->host->futex_wake(&shared->watchdog, 1);
 		shared->host->thread_join(shared->watchdog_thread);
 		shared->has_watchdog_thread = false;
+		pin_stall_end(shared);
 	}
 }
 

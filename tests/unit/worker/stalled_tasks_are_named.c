@@ -3,8 +3,9 @@
  * Goal: a task that runs for longer than `stall_ms` without progress is named
  * in the log, as a warning and with its lane, on a runtime of one worker and on
  * a thread pool; so is a task whose job reported progress, and then none; a
- * report is a sign of life, and saying the same again is none. No task is named
- * where the limit is not set. WP-26, WP-35, W46.
+ * report is a sign of life, and saying the same again is none. After a drain
+ * the metrics page shows no stalled task. No task is named where the limit is
+ * not set. WP-26, WP-35, W46.
  * Method: tasks that hold their worker until the log has said something; a log
  * that keeps its lines and wakes a thread that waits for one. A worker that the
  * machine holds up is reported as well, before its task begins or when it is
@@ -17,6 +18,7 @@
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 #include "tests/support/jobs.h"
+#include "tests/support/metrics.h"
 
 #include <pinion/call.h>
 #include <pinion/thread_pool.h>
@@ -88,6 +90,12 @@ static int hold_until_told(void *arg)
 	return 0;
 }
 
+static int spin_until_told(struct pinion_task *task)
+{
+	(void)task;
+	return hold_until_told(NULL);
+}
+
 /* A thread pool, or workers for any lane. */
 static struct pinion_runtime *start(uint64_t stall_ms, uint32_t watchdog_us, uint32_t worker_count)
 {
@@ -136,7 +144,7 @@ static void check_one_worker(void)
 
 	await_named(thread_pool, 0, "normal");
 	pinion_runtime_destroy(thread_pool);
-	expect_number("as a warning", count("without progress"), count("1 worker 0: task"));
+	expect_number("as a warning", count("for more than"), count("1 worker 0: task"));
 }
 
 static void check_lanes(void)
@@ -188,6 +196,33 @@ static void check_progress(void)
 	pinion_runtime_destroy(thread_pool);
 }
 
+/* ---- the end ---- */
+
+/* The watchdog ends with it, before its next look. */
+static void check_drained(void)
+{
+	struct pinion_task task = {.run = spin_until_told};
+	struct pinion_runtime *runtime = start(STALL_MS, 0, 1);
+	struct pinion_metrics *metrics;
+	uint64_t stalled = UINT64_MAX;
+	uint64_t stalls = 0;
+	int row;
+
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	metrics = open_own(0);
+	expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+	row = pinion_metrics_find(metrics, "tasks_stalled", PINION_METRICS_RUNTIME, UINT32_MAX);
+	expect_number("now", 0, pinion_metrics_read(metrics, (uint32_t)row, 0, &stalled));
+	row = pinion_metrics_find(metrics, "stalls", PINION_METRICS_RUNTIME, UINT32_MAX);
+	expect_number("so far", 0, pinion_metrics_read(metrics, (uint32_t)row, 0, &stalls));
+	pinion_metrics_close(metrics);
+	expect_number("stalled now", 0, (long long)stalled);
+	expect_number("stalled so far", count("for more than"), (long long)stalls);
+	expect_number("each is over", count("for more than"), count("goes on: it was"));
+	pinion_runtime_destroy(runtime);
+}
+
 /* ---- none ---- */
 
 /* No thread waits for anything here: a wrong report needs the time. */
@@ -215,6 +250,7 @@ int main(void)
 	check_one_worker();
 	check_lanes();
 	check_progress();
+	check_drained();
 	check_nobody();
 	return expect_status();
 }
