@@ -33,7 +33,7 @@ struct pinion_trace_info {
 	uint64_t lost_count;  /* overwritten before they were taken */
 	uint64_t ring_events; /* that each ring keeps */
 	uint32_t worker_count;
-	uint32_t has_ended;  /* the runtime was destroyed */
+	uint32_t has_ended;  /* the runtime was destroyed, or this is a forked child */
 	uint64_t pid;	     /* of the runtime's process, as that sees it */
 	char program[16];    /* its name */
 	uint64_t created_ns; /* the runtime's, on CLOCK_MONOTONIC */
@@ -76,7 +76,8 @@ PINION_API void pinion_trace_close(struct pinion_trace *trace);
  * Passes by all events so far, so that the next read begins with what happens
  * from now on.
  *
- * Errors: -EPROTO: the rings of a process that is no runtime's.
+ * Errors: -EPROTO: the rings of a process that is no runtime's. -ECHILD: of a
+ * runtime of the process that this one was forked from.
  * Since: 0.1
  */
 PINION_API int pinion_trace_skip(struct pinion_trace *trace);
@@ -87,7 +88,8 @@ PINION_API int pinion_trace_skip(struct pinion_trace *trace);
  *
  * Context: one thread at a time; allocates 40 bytes for each event, 4194304
  * events at most: later ones are lost.
- * Errors: -ENOMEM; -EPROTO: the process has damaged its rings.
+ * Errors: -ENOMEM; -EPROTO: the process has damaged its rings; -ECHILD: as
+ * pinion_trace_skip().
  * Since: 0.1
  */
 PINION_API int pinion_trace_read(struct pinion_trace *trace);
@@ -98,7 +100,7 @@ PINION_API int pinion_trace_read(struct pinion_trace *trace);
  * Functions get the names that the program's symbol tables have.
  *
  * Context: one thread at a time; allocates some 200 bytes for each event.
- * Errors: -ENOMEM; those of write(2).
+ * Errors: -ENOMEM; -ECHILD: as pinion_trace_skip(); those of write(2).
  * Since: 0.1
  */
 PINION_API int pinion_trace_write(struct pinion_trace *trace, int fd);

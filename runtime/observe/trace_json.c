@@ -512,9 +512,14 @@ int pinion_trace_write(struct pinion_trace *trace, int fd)
 {
 	struct pin_symbols *newer;
 	struct pin_marks marks;
-	struct json *json = calloc(1, sizeof(*json));
-	int rc = json == NULL ? -ENOMEM : pin_marks_make(trace, &marks);
+	struct json *json;
+	int rc;
 
+	if (pin_trace_is_foreign(trace)) {
+		return -ECHILD;
+	}
+	json = calloc(1, sizeof(*json));
+	rc = json == NULL ? -ENOMEM : pin_marks_make(trace, &marks);
 	if (rc < 0) {
 		free(json);
 		return rc;

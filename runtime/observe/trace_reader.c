@@ -15,6 +15,7 @@
 #include "runtime/observe/trace_reader.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
+#include "runtime/host/process.h"
 #include "runtime/queue/idle_set.h"
 
 #include <dirent.h>
@@ -74,6 +75,12 @@ static bool read_bytes(const struct pinion_trace *trace, uint64_t at, void *out,
 		done += got > 0 ? (size_t)got : 0;
 	}
 	return true;
+}
+
+/* A child does not have their memory. */
+bool pin_trace_is_foreign(const struct pinion_trace *trace)
+{
+	return trace->words != NULL && trace->forked != pin_forked_now();
 }
 
 /* The source of a cursor. */
@@ -189,6 +196,7 @@ int pin_trace_open_words(
 		return -ENOMEM;
 	}
 	trace->words = words;
+	trace->forked = pin_forked_now();
 	trace->fd = -1;
 	trace->pid = pid;
 	snprintf(trace->name, sizeof(trace->name), "this process");
@@ -378,6 +386,9 @@ void pinion_trace_close(struct pinion_trace *trace)
 
 int pinion_trace_skip(struct pinion_trace *trace)
 {
+	if (pin_trace_is_foreign(trace)) {
+		return -ECHILD;
+	}
 	for (uint32_t i = 0; i < trace->header.ring_count; i++) {
 		if (!pin_trace_cursor_skip(&trace->cursors[i], fetch, trace)) {
 			return refuse(trace, -EPROTO, "it was cut short meanwhile");
@@ -467,8 +478,9 @@ static bool has_ended(const struct pinion_trace *trace)
 {
 	uint64_t state;
 
-	return !fetch(trace, offsetof(struct pin_trace_header, owner.state) / sizeof(uint64_t), 1,
-		       &state) ||
+	return pin_trace_is_foreign(trace) ||
+		!fetch(trace, offsetof(struct pin_trace_header, owner.state) / sizeof(uint64_t), 1,
+			&state) ||
 		state == PIN_PAGE_ENDED;
 }
 
@@ -485,6 +497,9 @@ int pinion_trace_read(struct pinion_trace *trace)
 {
 	size_t left = trace->taken_max;
 
+	if (pin_trace_is_foreign(trace)) {
+		return -ECHILD;
+	}
 	trace->read_ns = has_ended(trace) ? 0 : clock_ns();
 	if (trace->copied == NULL) {
 		trace->copied_room = (size_t)trace->header.slots;

@@ -21,7 +21,8 @@ struct pin_trace_taken {
 struct pinion_trace {
 	const struct pin_atomic_u64 *words; /* of this process; or NULL: of `fd` */
 	int fd;
-	int pid; /* as the reader sees it */
+	uint32_t forked; /* pin_forked_now() of the process that opened it */
+	int pid;	 /* as the reader sees it */
 	struct pin_log log;
 	char name[64]; /* what messages call it */
 	struct pin_trace_header header;
@@ -36,6 +37,9 @@ struct pinion_trace {
 	uint64_t lost_beyond;	     /* events beyond the limit */
 	struct pin_symbols *symbols; /* of the process when it was opened, or NULL */
 };
+
+/* The words are those of the process that this one was forked from. */
+bool pin_trace_is_foreign(const struct pinion_trace *trace);
 
 /* Of a runtime of this process. */
 int pin_trace_open_words(

@@ -5,13 +5,15 @@
  * for these says so where there is no other, but not for one that was closed
  * meanwhile. A trace says when its runtime has ended. A reader's work is
  * bounded: events beyond its limit count as lost, of descriptors called so it
- * opens 128. A head that goes back is refused. `pinion trace` says that nothing
- * happened, where it has watched for a time. EX-37, WP-33.
+ * opens 128. A head that goes back is refused. In a forked child so is a trace
+ * that its parent has opened. `pinion trace` says that nothing happened, where
+ * it has watched for a time. EX-37, WP-33.
  * Method: a runtime with a trace, and copies of its page in memory files of the
  * same name, with other headers; an open() of the test's own.
  */
 #include "runtime/api/internal.h"
 #include "runtime/observe/trace_reader.h"
+#include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -389,9 +391,41 @@ static void check_silence(void)
 	pin_trace_destroy(trace);
 }
 
+/* Each call with a trace that the parent opened is refused in a child. */
+static int use_in_child(void *arg)
+{
+	struct pinion_trace *trace = arg;
+	struct pinion_trace_info info;
+
+	expect_number("skip", -ECHILD, pinion_trace_skip(trace));
+	expect_number("read", -ECHILD, pinion_trace_read(trace));
+	expect_number("write", -ECHILD, pinion_trace_write(trace, STDOUT_FILENO));
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	expect_number("ended for it", 1, info.has_ended);
+	expect_number("rings", EVENTS, (long long)info.ring_events);
+	pinion_trace_close(trace);
+	return expect_failure_count == 0 ? 0 : 1;
+}
+
+static void check_child(void)
+{
+	struct pinion_trace *trace = NULL;
+	struct pinion_trace_info info;
+
+	start();
+	expect_number("open", 0, pinion_trace_open(runtime, &trace));
+	expect_number("child", 0, child_run(use_in_child, trace, NULL, 0));
+	expect_number("read", 0, pinion_trace_read(trace));
+	pinion_trace_get_info(trace, &info, sizeof(info));
+	expect_number("it lives", 0, info.has_ended);
+	pinion_trace_close(trace);
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	check_scarce();
+	check_child();
 	runtimes_watchdog(LIMIT_SECONDS);
 	start();
 	expect_true("no reader can cut it",
