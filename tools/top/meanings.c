@@ -134,7 +134,7 @@ static const struct meaning of_devices[] = {
 	{"depth_count", "Requests that may be in the device at once."},
 	{"taken_count", "Requests that are in the device."},
 	{"requests", "Requests that the device has completed."},
-	{"bytes", "Bytes that the device has read and written."},
+	{"bytes", "Bytes that these requests asked for."},
 	{"waited", "Requests that waited for others of the device."},
 	{"throttled", "Requests that a rate held back."},
 	{"throttled_ns", "How long rates held requests back."},
