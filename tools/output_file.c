@@ -294,7 +294,7 @@ bool output_file_end(bool is_kept)
 		error = -errno;
 	}
 	if (error != 0) {
-		report_path(file.path, report_reason(error));
+		report_path(file.path, output_reason(error));
 	}
 	forget();
 	return error == 0;

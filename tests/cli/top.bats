@@ -297,7 +297,14 @@ patch_file() {
 			rest = family; sub(/_(sum|count)$/, "", rest)
 			if (name != rest) { print "sample " $0 " in " family; bad = 1 } }
 		END { exit bad }' folder/pinion.prom
-	! grep -vE '^(# (HELP|TYPE) pinion_[a-z0-9_]+ .*|pinion_[a-z0-9_]+\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\} [0-9]+(\.[0-9]+)?)$' folder/pinion.prom
+	! grep -vE '^(# (HELP|TYPE) pinion_[a-z0-9_]+ .*|pinion_[a-z0-9_]+\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\} ([0-9]+(\.[0-9]+)?|NaN))$' folder/pinion.prom
+	# Quantiles of nothing are no times; those of something are.
+	grep -q '^pinion_worker_.*quantile\|^pinion_runtime_.*quantile' folder/pinion.prom
+	awk '/_count[{]/ { key = $1; sub(/_count[{]/, "{", key); count[key] = $2 }
+		/quantile=/ { key = $1; sub(/,quantile="[^"]*"/, "", key); value[key] = $2 }
+		END { for (key in value) { seen[value[key] == "NaN"]++
+				if ((value[key] == "NaN") != (count[key] == 0)) bad = 1 }
+			exit bad || !seen[0] || !seen[1] }' folder/pinion.prom
 	# Each has its meaning in words.
 	! grep '^# HELP .* A value of another version' folder/pinion.prom
 	grep -qx '# HELP pinion_worker_tasks_run_total Tasks entered through run, and over.' folder/pinion.prom
@@ -363,6 +370,32 @@ wait_for_writes() {
 	kill -TERM $watcher
 	wait $watcher
 	[ ! -s err ]
+}
+
+@test "a report that cannot be written has a line, and the next one is tried" {
+	start_fed
+	mkdir folder
+	"$PINION" top -i 0.05 --openmetrics=folder "$fed" 2>err 3>&- 7>&- &
+	watcher=$!
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	mv folder away
+	for _ in {1..500}; do
+		[ ! -s err ] || break
+		sleep 0.02
+	done
+	kill -0 $watcher
+	rm away/pinion.prom
+	mv away folder
+	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
+	kill -TERM $watcher
+	wait $watcher
+	[ "$(cat err)" = 'pinion top: folder: no such file or directory' ]
+	# Nothing was ever written.
+	pinion top -i 0.05 --openmetrics=absent "$fed"
+	complains 'absent: no such file or directory'
+	# A limit on files is no matter of ignore files.
+	(ulimit -f 1 && exec "$PINION" top --once --openmetrics=folder "$fed" 2>err) || status=$?
+	complains 'folder: too large for a file: past the limit (ulimit -f)'
 }
 
 @test "a FILE that comes later, or comes again, is followed" {

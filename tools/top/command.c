@@ -46,6 +46,7 @@ struct job {
 	bool is_json;
 	bool is_once;
 	const char *folder; /* of --openmetrics, or NULL */
+	bool has_written;   /* a report there */
 	/* Of a screen. */
 	struct top_view view;
 	struct top_scroll scroll;
@@ -71,12 +72,21 @@ static bool look(struct job *job)
 	return true;
 }
 
-static bool print_report(const struct job *job)
+/* A disk that is full for a moment ends nothing once a report was written. */
+static bool write_report(struct job *job)
+{
+	bool is_written = top_openmetrics_write(&job->watch, job->folder);
+
+	job->has_written |= is_written;
+	return is_written || (job->has_written && !job->is_once);
+}
+
+static bool print_report(struct job *job)
 {
 	struct output_text text = {0};
 
 	if (job->folder != NULL) {
-		return top_openmetrics_write(&job->watch, job->folder);
+		return write_report(job);
 	}
 	for (size_t i = 0; i < job->watch.count; i++) {
 		if (job->is_json) {

@@ -14,6 +14,7 @@
  */
 #include "tools/top/openmetrics.h"
 
+#include "tools/output.h"
 #include "tools/report.h"
 #include "tools/top/meanings.h"
 
@@ -230,6 +231,11 @@ static void append_summary(struct output_text *text, const struct top_page *page
 		output_text_string(text, entry->name);
 		append_labels(text, page, &entry->field, copy);
 		output_text_format(text, ",quantile=\"%s\"}", quantiles[i].text);
+		/* As Prometheus' own clients have it: 0 would be a time. */
+		if (histogram.count == 0) {
+			output_text_string(text, " NaN\n");
+			continue;
+		}
 		append_seconds(
 			text, pinion_histogram_quantile_ns(&histogram, quantiles[i].permille));
 	}
@@ -531,6 +537,7 @@ static int write_file(int folder, const struct output_text *text)
 bool top_openmetrics_write(const struct top_watch *watch, const char *folder)
 {
 	static bool has_cleaned;
+	static bool has_line; /* since it was written last */
 	struct output_text text = {0};
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = fd < 0 ? -errno : 0;
@@ -547,8 +554,9 @@ bool top_openmetrics_write(const struct top_watch *watch, const char *folder)
 		close(fd);
 	}
 	output_text_free(&text);
-	if (rc != 0) {
-		report_path(folder, report_reason(rc));
+	if (rc != 0 && !has_line) {
+		report_path(folder, output_reason(rc));
 	}
+	has_line = rc != 0;
 	return rc == 0;
 }

@@ -15,7 +15,8 @@ void top_openmetrics_append(struct output_text *text, const struct top_watch *wa
 
 /*
  * Writes that text to pinion.prom in a folder: to another file first, which is
- * renamed, so that no reader finds half of it. False: it failed, with a line.
+ * renamed, so that no reader finds half of it. False: it failed, with a line if
+ * the call before did not.
  */
 bool top_openmetrics_write(const struct top_watch *watch, const char *folder);
 
