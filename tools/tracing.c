@@ -72,6 +72,21 @@ static const char *folder_trouble(const char *path)
 	return error == 0 ? NULL : report_reason(error);
 }
 
+/* In a sticky folder only owners and root take a file's name away. */
+static bool is_kept_by_others(const char *path)
+{
+	size_t length = folder_length(path);
+	char *folder = length == 0 ? strdup(".") : strndup(path, length);
+	struct stat status;
+	struct stat around;
+	bool is_kept = folder != NULL && stat(folder, &around) == 0 && lstat(path, &status) == 0 &&
+		(around.st_mode & S_ISVTX) != 0 && geteuid() != 0 && around.st_uid != geteuid() &&
+		status.st_uid != geteuid();
+
+	free(folder);
+	return is_kept;
+}
+
 /* It is there, by a link perhaps. */
 static const char *trouble_of(const char *path, const struct stat *status)
 {
@@ -89,6 +104,9 @@ static const char *trouble_of(const char *path, const struct stat *status)
 	}
 	target = follow(path);
 	trouble = target == NULL ? report_reason(ENOMEM) : folder_trouble(target);
+	if (trouble == NULL && is_kept_by_others(target)) {
+		trouble = "is another user's, in a sticky folder: choose another name";
+	}
 	free(target);
 	return trouble;
 }

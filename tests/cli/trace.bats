@@ -205,6 +205,35 @@ make_tree() {
 	[ "$(cat err)" = 'pinion scan: pipe: no program reads this pipe: there is no trace' ]
 }
 
+@test "FILE: another user's in a sticky folder is refused before anything is done" {
+	[ "$(id -u)" = 0 ] || skip "needs root, to be another user"
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	make_tree 2
+	mkdir sticky
+	chmod 1777 sticky
+	echo older >sticky/t.json
+	cp "$PINION" program
+	chmod 755 . program
+	local user=(setpriv --reuid=12345 --regid=12345 --clear-groups)
+	[ "$("${user[@]}" sh -c 'test -x ./program && echo yes')" = yes ] ||
+		skip "the folder of the test is closed to others"
+	status=0
+	"${user[@]}" ./program scan --trace=sticky/t.json tree >out 2>err || status=$?
+	complains "sticky/t.json: is another user's, in a sticky folder: choose another name"
+	[ ! -s out ]
+	[ "$(cat sticky/t.json)" = older ]
+	# Its own, and those of a folder of its own, are replaced.
+	chown 12345 sticky/t.json
+	"${user[@]}" ./program scan --trace=sticky/t.json tree >out 2>err || status=$?
+	[ ! -s err ]
+	expect_schema sticky/t.json
+	chown 0 sticky/t.json
+	chown 12345 sticky
+	"${user[@]}" ./program scan --trace=sticky/t.json tree >out 2>err || status=$?
+	[ ! -s err ]
+	[ "$(stat -c %u sticky/t.json)" = 12345 ]
+}
+
 @test "a ring that is too short keeps the latest events, and says so" {
 	make_tree
 	PINION_TRACE_EVENTS=16 pinion scan --workers=1 --trace=t.json tree
