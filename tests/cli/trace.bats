@@ -328,6 +328,45 @@ start_fed() {
 	jq -e '.otherData.events > 0' killed.json
 }
 
+# start_unwaited: the same, of a parent that never waits for it.
+start_unwaited() {
+	mkfifo list
+	exec 7<>list
+	head -c 300000 /dev/zero >file
+	PINION_TRACE_EVENTS=1024 bash -c '"$0" sum --files-from=list >sums 2>sum.err & echo $! >number
+		exec sleep 1000' "$PINION" 3>&- 7>&- &
+	parent=$!
+	for _ in {1..500}; do
+		[ ! -s number ] || break
+		sleep 0.01
+	done
+	fed=$(<number)
+	wait_until_watching "$fed"
+}
+
+@test "a process that is killed, and not waited for, ends its trace" {
+	start_unwaited
+	"$PINION" trace -o killed.json "$fed" 3600 2>err 3>&- 7>&- &
+	tracer=$!
+	wait_until_watching "$tracer"
+	kill -KILL "$fed"
+	for _ in {1..500}; do
+		kill -0 "$tracer" 2>/dev/null || break
+		sleep 0.02
+	done
+	! kill -0 "$tracer" 2>/dev/null || {
+		kill -KILL "$tracer" "$parent"
+		echo "it goes on"
+		return 1
+	}
+	# A zombie has its number still.
+	kill -0 "$fed"
+	kill -KILL "$parent"
+	fed=
+	wait "$tracer"
+	expect_schema killed.json
+}
+
 @test "a process that does not allow it, or is none" {
 	start_fed
 	pinion trace "$fed" 1

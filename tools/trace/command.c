@@ -13,11 +13,12 @@
 #include "tools/signals.h"
 #include "tools/tracing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 enum {
 	/* A ring of 65536 events is filled in some 30 ms by short tasks. */
 	PAUSE_MS = 5,
+	/* Of the process for its trace: each 100 ms. */
+	LOOKS_PER_SEARCH = 20,
 	NS_PER_MS = 1000000,
 	PID_MAX = 1 << 22,
 	FILL_TRIES = 20,
@@ -70,10 +73,53 @@ static bool has_ended(const struct pinion_trace *trace)
 	return info.has_ended != 0;
 }
 
-/* A process that was killed has not said that its runtime is destroyed. */
+/* Whether a descriptor there is a trace, or may be: it cannot be read. */
+static bool has_trace(const char *descriptors)
+{
+	static const char wanted[] = "/memfd:pinion-trace (deleted)";
+	DIR *folder = opendir(descriptors);
+	const struct dirent *entry;
+	bool is_found = folder == NULL && errno != ENOENT;
+
+	while (folder != NULL && !is_found && (entry = readdir(folder)) != NULL) {
+		char target[sizeof(wanted)];
+		ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target));
+
+		is_found = length == (ssize_t)strlen(wanted) &&
+			memcmp(target, wanted, strlen(wanted)) == 0;
+	}
+	if (folder != NULL) {
+		closedir(folder);
+	}
+	return is_found;
+}
+
+/*
+ * A process that was killed, or has called exec, has not said that its runtime
+ * is destroyed. It has no trace any more, in none of its threads: of one whose
+ * main thread has ended the others have the descriptors.
+ */
 static bool is_gone(const struct job *job)
 {
-	return kill((pid_t)job->pid, 0) != 0 && errno == ESRCH;
+	char path[64];
+	DIR *threads;
+	const struct dirent *entry;
+	bool has_none;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)job->pid);
+	threads = opendir(path);
+	has_none = threads != NULL || errno == ENOENT;
+	while (threads != NULL && has_none && (entry = readdir(threads)) != NULL) {
+		if (entry->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "/proc/%d/task/%.16s/fd", (int)job->pid,
+				entry->d_name);
+			has_none = !has_trace(path);
+		}
+	}
+	if (threads != NULL) {
+		closedir(threads);
+	}
+	return has_none;
 }
 
 /*
@@ -85,8 +131,9 @@ static int collect(const struct job *job, struct pinion_trace *trace)
 	uint64_t end_ns = scanning_ns_now() + job->time_ns;
 	int rc = job->time_ns == 0 ? 0 : pinion_trace_skip(trace);
 
-	for (;;) {
-		bool is_last = has_ended(trace) || is_gone(job) || scanning_ns_now() >= end_ns;
+	for (uint64_t looks = 0;; looks++) {
+		bool is_last = has_ended(trace) || scanning_ns_now() >= end_ns ||
+			(looks % LOOKS_PER_SEARCH == 0 && is_gone(job));
 
 		rc = rc == 0 ? pinion_trace_read(trace) : rc;
 		if (rc != 0 || is_last || pause_for(end_ns - scanning_ns_now())) {
