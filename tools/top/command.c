@@ -325,8 +325,10 @@ const struct command top_command = {
 		"and nothing slows it.\n\n"
 		"On a terminal it is a screen: q ends it, s sorts, ? helps. Elsewhere it prints a "
 		"report in each interval, until no process is left or a signal comes.\n\n"
-		"Exit status: 0 done; 1 no process has a metrics page; 2 a page or process could "
-		"not be read, or bad usage.",
+		"Exit status: 0 done; 1 no process of this user has a metrics page, and none was "
+		"named; 2 a process that was named has none, or a page, process or file could not "
+		"be read or written, or bad usage; 3 a signal came, and it could not end within 4 "
+		"s.",
 	.options = top_options,
 	.option_count = sizeof(top_options) / sizeof(top_options[0]),
 	.run = top_run,

@@ -279,7 +279,7 @@ const struct command trace_command = {
 		"has of the past. It must have been started with PINION_TRACE_EVENTS=65536, or "
 		"with `trace_events` in its tuning; it is not asked, and not slowed.\n\n"
 		"Exit status: 0 done, also by a signal; 2 the process has no trace, the file could "
-		"not be written, or bad usage.",
+		"not be written, or bad usage; 3 a signal came, and it could not end within 4 s.",
 	.options = trace_options,
 	.option_count = sizeof(trace_options) / sizeof(trace_options[0]),
 	.run = trace_run,
