@@ -190,7 +190,7 @@ int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *lo
 	struct pinion_metrics **out_metrics)
 {
 	struct pin_log line = {.fn = log, .arg = log_arg};
-	struct search search = {.pid = pid,
+	struct search search = {.pid = pin_process_thread(pid),
 		.start = pin_process_start(pid),
 		.inner_pid = pin_process_inner_pid(pid),
 		.wanted = index};

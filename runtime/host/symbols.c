@@ -8,6 +8,7 @@
  */
 #include "runtime/host/symbols.h"
 #include "runtime/base/check.h"
+#include "runtime/host/shared_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +166,7 @@ int pin_symbols_open(int pid, struct pin_symbols **out_symbols)
 	if (symbols == NULL) {
 		return -ENOMEM;
 	}
-	symbols->pid = pid;
+	symbols->pid = pin_process_thread(pid);
 	rc = read_mappings(symbols);
 	if (rc < 0) {
 		pin_symbols_close(symbols);

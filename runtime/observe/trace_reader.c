@@ -232,6 +232,7 @@ static bool is_its_own(const struct pinion_trace *trace, int pid)
 
 struct search {
 	int pid;
+	int thread;	 /* of that process, which has its descriptors */
 	uint32_t index;	 /* of those that are left, the wanted one */
 	uint32_t opened; /* descriptors with the name of a page */
 	struct {
@@ -298,13 +299,13 @@ static int find_page(struct search *search, struct pinion_trace **out_trace)
 	int rc = -ENOENT;
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", search->pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", search->thread);
 	folder = opendir(path);
 	if (folder == NULL) {
 		return errno == ENOENT ? -ESRCH : -errno;
 	}
 	while (rc == -ENOENT && search->opened < PAGES_MAX && (entry = readdir(folder)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", search->pid, entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", search->thread, entry->d_name);
 		if (is_page_link(path)) {
 			search->opened++;
 			rc = try_page(search, path, out_trace);
@@ -346,7 +347,7 @@ int pinion_trace_open_pid(int pid, uint32_t index, pinion_log_fn log_fn, void *l
 	struct pinion_trace **out_trace)
 {
 	const struct pin_log log = {.fn = log_fn, .arg = log_arg};
-	struct search search = {.pid = pid, .index = index};
+	struct search search = {.pid = pid, .thread = pin_process_thread(pid), .index = index};
 	struct pinion_trace *trace = NULL;
 	int rc = find_page(&search, &trace);
 

@@ -36,19 +36,23 @@ static bool is_number(const char *text)
 	return digits > 0 && digits < 10 && text[digits] == '\0';
 }
 
-/* The values after the name, which may have spaces and brackets itself. */
+/*
+ * A process whose main thread alone has ended lives: it is in state Z, too.
+ * These are the values after the name, which may have spaces and brackets.
+ */
 static bool parse_stat(char *rest, struct top_process *process)
 {
 	unsigned long long user;
 	unsigned long long system;
+	unsigned long long threads;
 	unsigned long long start;
 	long hz = sysconf(_SC_CLK_TCK);
 
 	if (sscanf(rest,
-		    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %*s "
+		    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %llu "
 		    "%*s %llu",
-		    &process->state, &user, &system, &start) != 4 ||
-		process->state == 'Z' || process->state == 'X') {
+		    &process->state, &user, &system, &threads, &start) != 5 ||
+		(process->state == 'Z' && threads <= 1) || process->state == 'X') {
 		return false;
 	}
 	process->start = start;
