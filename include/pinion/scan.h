@@ -279,6 +279,18 @@ struct pinion_scan_config {
 	 */
 	void (*progress)(void *arg, const struct pinion_scan_stats *stats);
 	uint64_t progress_ns; /* 0 … 2^62. Default 0: each time */
+	/*
+	 * Shares trees out: called, with the scan's `arg`, for each directory
+	 * and each file below the root of a tree, once the filter has let it
+	 * pass. True: the entry is left to another scan, which gets it with
+	 * pinion_scan_add_part(); this one neither enters nor reports it.
+	 * `beneath` is the path below the root, not ended by a NUL. Not called
+	 * with PINION_SCAN_WALK_BY_PATH. NULL, the default: all is scanned.
+	 *
+	 * Context: of files the adding thread; of directories that, or workers,
+	 * several at once. As other callbacks it does not block.
+	 */
+	bool (*share)(void *arg, const char *beneath, size_t beneath_bytes, bool is_directory);
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);
@@ -364,6 +376,34 @@ PINION_API int pinion_scan_add_file_beneath(
  * Since: 0.1
  */
 PINION_API int pinion_scan_add_tree(struct pinion_scan *scan, const char *path);
+
+/*
+ * A part of a tree: a directory and all below it, or some of its entries.
+ * Since: 0.1
+ */
+struct pinion_scan_part {
+	const char *root; /* as pinion_scan_add_tree() gets it */
+	/*
+	 * Below the root: names with a slash between. Empty: the root itself.
+	 */
+	const char *directory;
+	/* Of entries in it, each with a NUL after it; NULL: all of them. */
+	const char *names;
+	size_t names_bytes;
+};
+
+/*
+ * Adds a part of a tree as pinion_scan_add_tree() would come to it: by the same
+ * ignore files, with the same paths in the reports. `share` is asked about
+ * entries below the part's directory, but not about `names`.
+ *
+ * Owns: the texts stay the caller's, until this returns.
+ * Context: as pinion_scan_add_tree().
+ * Errors: as pinion_scan_add_tree(). -EINVAL: a name is empty, `.`, `..`, or
+ * has a slash, `names` does not end with a NUL, or the scan walks by path.
+ * Since: 0.1
+ */
+PINION_API int pinion_scan_add_part(struct pinion_scan *scan, const struct pinion_scan_part *part);
 
 /*
  * Reports a path that could not even be added (an unreadable list entry) so

@@ -26,6 +26,7 @@ struct tree {
 	struct pin_scan_root *deep;    /* the anchor, for files; NULL: none */
 	uint64_t deep_moves;	       /* of the anchor then */
 	struct pin_extent_batch batch; /* of files that wait, by extent */
+	bool shares;		       /* files may be left to others */
 };
 
 /*
@@ -137,6 +138,19 @@ static int add_file(struct tree *tree, const struct pinion_walk_entry *entry)
 	return rc == -ENOMEM ? 0 : rc;
 }
 
+/* Of a file below the root: to another scan. */
+static bool is_left(const struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	const struct pinion_scan *scan = tree->scan;
+	size_t start = tree->root_bytes;
+
+	if (entry->path_bytes == start) {
+		return false;
+	}
+	start += start > 0 && entry->path[start - 1] != '/' ? 1 : 0;
+	return scan->config.share(scan->arg, entry->path + start, entry->path_bytes - start, false);
+}
+
 /*
  * The walk's entries on the adding thread: files get a slot, which may wait;
  * all else is reported at once.
@@ -151,6 +165,9 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	PIN_DCHECK(entry->error <= 0 && entry->path[entry->path_bytes] == '\0');
 	switch (entry->kind) {
 	case PINION_WALK_FILE:
+		if (tree->shares && is_left(tree, entry)) {
+			break;
+		}
 		rc = keep_root(tree, entry);
 		if (rc != 0) {
 			pin_scan_report_path(
@@ -183,21 +200,22 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
 }
 
-int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
+/* `means` are the scan's, or those with a part. */
+static int add_tree(struct pinion_scan *scan, const struct pin_walk_means *means, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
 	struct pinion_walk_config config;
-	int rc = pin_scan_refuse_worker(scan, "added to");
+	int rc;
 
-	if (rc != 0) {
-		return rc;
-	}
+	tree.shares =
+		scan->config.share != NULL && (means->part == NULL || means->part->names == NULL);
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
 	config.follow_links = scan->config.follow_links;
 	config.order = scan->config.walk_order == PINION_SCAN_WALK_BY_PATH ? PINION_WALK_BY_PATH
 									   : PINION_WALK_LISTED;
-	rc = pin_walk(&scan->walk_means, path, &config, visit, &tree);
+	tree.shares = tree.shares && config.order == PINION_WALK_LISTED;
+	rc = pin_walk(means, path, &config, visit, &tree);
 	if (pin_extent_batch_send(&tree.batch, scan) == -ECANCELED) {
 		rc = rc != 0 ? rc : -ECANCELED;
 	}
@@ -213,4 +231,85 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 		pin_scan_release_root(scan, tree.root, 1);
 	}
 	return rc;
+}
+
+int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
+{
+	int rc = pin_scan_refuse_worker(scan, "added to");
+	struct pin_walk_means means;
+
+	if (rc != 0) {
+		return rc;
+	}
+	means = scan->walk_means;
+	means.share = scan->config.share;
+	means.share_arg = scan->arg;
+	return add_tree(scan, &means, path);
+}
+
+/* A name as a directory has it, other than itself and its parent. */
+static bool is_name(const char *name, size_t bytes)
+{
+	return bytes > 0 && memchr(name, '/', bytes) == NULL &&
+		(name[0] != '.' || (bytes > 1 && (bytes > 2 || name[1] != '.')));
+}
+
+/* Names with a slash between them, or none; counts them. */
+static bool is_way(const char *way, size_t *out_depth)
+{
+	*out_depth = 0;
+	while (*way != '\0' || *out_depth > 0) {
+		size_t bytes = strcspn(way, "/");
+
+		if (!is_name(way, bytes)) {
+			return false;
+		}
+		(*out_depth)++;
+		if (way[bytes] == '\0') {
+			break;
+		}
+		way += bytes + 1;
+	}
+	return true;
+}
+
+/* Names with a NUL after each. */
+static bool are_names(const char *names, size_t bytes)
+{
+	if (bytes > 0 && names[bytes - 1] != '\0') {
+		return false;
+	}
+	for (size_t at = 0; at < bytes; at += strlen(names + at) + 1) {
+		if (!is_name(names + at, strlen(names + at))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int pinion_scan_add_part(struct pinion_scan *scan, const struct pinion_scan_part *given)
+{
+	struct pin_walk_part part = {
+		.directory = given->directory,
+		.names = given->names,
+		.names_bytes = given->names == NULL ? 0 : given->names_bytes,
+	};
+	int rc = pin_scan_refuse_worker(scan, "added to");
+	struct pin_walk_means means;
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (scan->config.walk_order == PINION_SCAN_WALK_BY_PATH ||
+		!is_way(part.directory, &part.depth) || !are_names(part.names, part.names_bytes)) {
+		return -EINVAL;
+	}
+	means = scan->walk_means;
+	means.part = &part;
+	means.share = scan->config.share;
+	means.share_arg = scan->arg;
+	if (part.names != NULL) {
+		means.runtime = NULL; /* nothing to list at once */
+	}
+	return add_tree(scan, &means, given->root);
 }

@@ -51,7 +51,8 @@ static int read_above(struct pin_walk *walk, const char *root, uid_t owner)
 		for (size_t i = 0; rc == 0 && i < PIN_IGNORE_FILES; i++) {
 			const char *name = pin_ignore_names[i];
 
-			if (errors.of[i] == 0) {
+			/* Another walk of the root has visited it. */
+			if (errors.of[i] == 0 || walk->part != NULL) {
 				continue;
 			}
 			rc = pin_walk_path_set(walk, &path, walk->ignore.root, path_bytes);
@@ -77,6 +78,9 @@ static int start(struct pin_walk *walk, const struct pin_walk_path *root,
 	if (fd >= 0) {
 		error = fstat(fd, &status) == 0 ? 0 : -errno;
 		close(fd);
+	}
+	if (error == 0 && walk->part != NULL && !S_ISDIR(status.st_mode)) {
+		error = -ENOTDIR;
 	}
 	if (error != 0) {
 		return visit(walk, root, PINION_WALK_ERROR, error, 0);
@@ -234,6 +238,9 @@ int pin_walk(const struct pin_walk_means *means, const char *root,
 		.is_sorted = config->order == PINION_WALK_BY_PATH,
 		.has_no_anchors = means->has_no_anchors,
 		.filter = means->filter,
+		.part = means->part,
+		.share = means->share,
+		.share_arg = means->share_arg,
 	};
 	int saved_errno = errno;
 	int rc = walk_root(&walk, means, root);

@@ -69,5 +69,6 @@ int pin_walker_read_ignores(struct pin_walker *walker)
 		directory->ignore = level;
 		directory->owns_ignore = true;
 	}
-	return visit_ignore_errors(walker);
+	/* Those of the others were visited where all of it was listed. */
+	return pin_walk_is_partial(walk, directory) ? 0 : visit_ignore_errors(walker);
 }

@@ -25,15 +25,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As the kernel writes it. */
-struct list_entry {
-	uint64_t inode;
-	int64_t offset;
-	uint16_t record_bytes;
-	uint8_t type;
-	char name[];
-};
-
 /* ---- entries ---- */
 
 /* 0: the list does not have it. */
@@ -54,7 +45,7 @@ static mode_t mode_of_type(uint8_t type)
 }
 
 /* The type of an entry, by fstatat(2) where the list does not have it. */
-static int examine(int directory_fd, const struct list_entry *entry, mode_t *out_mode)
+static int examine(int directory_fd, const struct pin_list_entry *entry, mode_t *out_mode)
 {
 	struct stat status;
 
@@ -238,10 +229,11 @@ int pin_walker_look(struct pin_walker *walker, struct pin_walk_found *found, mod
  * One entry of a directory: subdirectories are put aside for later, all else is
  * visited now.
  */
-static int list_one(struct pin_walker *walker, const struct list_entry *entry)
+static int list_one(struct pin_walker *walker, const struct pin_list_entry *entry)
 {
 	struct pin_walk_found found = {.name = entry->name, .name_bytes = strlen(entry->name)};
 	bool is_directory;
+	bool is_shared = false;
 	mode_t mode;
 	int error = examine(walker->listing->fd, entry, &mode);
 	int rc;
@@ -250,7 +242,10 @@ static int list_one(struct pin_walker *walker, const struct list_entry *entry)
 		return pin_walker_visit_error(walker, entry->name, error);
 	}
 	rc = pin_walker_look(walker, &found, mode, &is_directory);
-	if (rc == 0 && is_directory) {
+	if (rc == 0 && is_directory && walker->walk->share != NULL) {
+		rc = pin_walker_share(walker, &found, &is_shared);
+	}
+	if (rc == 0 && is_directory && !is_shared) {
 		keep_name(walker->listing, &found);
 	}
 	return rc;
@@ -277,7 +272,9 @@ enum pin_listing_state pin_walker_read(struct pin_walker *walker)
 	if (!pin_walker_has_room(walker, 0)) {
 		return PIN_LISTING_FULL;
 	}
-	bytes = syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
+	bytes = pin_walk_is_partial(walker->walk, listing->directory)
+		? pin_walk_part_read(walker->walk, listing)
+		: syscall(SYS_getdents64, listing->fd, listing->list, PIN_WALK_LIST_BYTES);
 	/* Entries listed so far count; the rest is one failure. */
 	if (bytes <= 0) {
 		return end(walker, bytes == 0 ? 0 : pin_walker_visit_error(walker, NULL, -errno));
@@ -300,7 +297,7 @@ enum pin_listing_state pin_walker_list(struct pin_walker *walker)
 		}
 	}
 	while (listing->position < listing->end) {
-		const struct list_entry *entry =
+		const struct pin_list_entry *entry =
 			(const void *)((const char *)listing->list + listing->position);
 		uint32_t record_bytes = entry->record_bytes;
 		int rc;
@@ -325,7 +322,7 @@ bool pin_walker_next(struct pin_walker *walker, struct pin_walk_name *out_name)
 	struct pin_listing *listing = walker->listing;
 
 	while (listing->position < listing->end) {
-		const struct list_entry *entry =
+		const struct pin_list_entry *entry =
 			(const void *)((const char *)listing->list + listing->position);
 		struct pin_walk_found found = {.name = entry->name};
 
@@ -426,6 +423,7 @@ static struct pin_listing *listing_create(
 	listing->end = 0;
 	listing->kept_bytes = 0;
 	listing->kept_count = 0;
+	listing->part_position = 0;
 	listing->errors = (struct pin_ignore_errors){.of = {0}};
 	return listing;
 }

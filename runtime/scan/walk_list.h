@@ -19,6 +19,15 @@
 #define PIN_WALK_LIST_BYTES ((uint32_t)64 << 10)
 #endif
 
+/* As the kernel writes it. */
+struct pin_list_entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t record_bytes;
+	uint8_t type;
+	char name[];
+};
+
 /* An open directory, and the part of its list that was read. */
 struct pin_listing {
 	struct pin_listing *next; /* in a list of those that wait */
@@ -28,6 +37,7 @@ struct pin_listing {
 	uint32_t end;
 	uint32_t kept_bytes; /* names of subdirectories, moved to the front */
 	uint32_t kept_count;
+	size_t part_position; /* in the names of a part (walk_part.c) */
 	struct pin_ignore_errors errors;
 	uint64_t list[PIN_WALK_LIST_BYTES / sizeof(uint64_t)];
 };
@@ -159,6 +169,15 @@ int pin_walker_set_match(struct pin_walker *walker);
 
 /* Reads those of the open directory; -ENOMEM, or the visitor's. */
 int pin_walker_read_ignores(struct pin_walker *walker);
+
+/* ---- parts of trees: walk_part.c ---- */
+
+/* Puts the next names of a part into `list`; returns the bytes, 0: the end. */
+uint32_t pin_walk_part_read(const struct pin_walk *walk, struct pin_listing *listing);
+
+/* Whether a directory is left to another walk; -ENOMEM. */
+int pin_walker_share(
+	struct pin_walker *walker, const struct pin_walk_found *found, bool *out_is_shared);
 
 /* ---- for walk_sorted.c, which looks at entries in an order of its own ---- */
 

@@ -74,6 +74,18 @@ struct pin_directory {
 	char name[];
 };
 
+/*
+ * Part of a tree: a directory, or some entries of it, and all below. The
+ * directories on the way to it, the root included, are opened, and their ignore
+ * files read, but not listed.
+ */
+struct pin_walk_part {
+	const char *directory; /* below the root, names with a slash between; "": the root */
+	size_t depth;	       /* names in it */
+	const char *names; /* in the directory, with a NUL after each; NULL: all that is there */
+	size_t names_bytes;
+};
+
 struct pin_walk {
 	/* [const] while the root is walked */
 	const struct pin_host *host;
@@ -88,7 +100,14 @@ struct pin_walk {
 	bool is_sorted;
 	bool has_no_anchors;
 	struct pin_ignore ignore;
-	struct pin_walk_filter *filter; /* NULL: nothing is left out by it */
+	struct pin_walk_filter *filter;	  /* NULL: nothing is left out by it */
+	const struct pin_walk_part *part; /* NULL: all of it */
+	/*
+	 * Whether a directory is left to another walk; NULL: none is. Called by
+	 * any thread that lists.
+	 */
+	bool (*share)(void *arg, const char *beneath, size_t bytes, bool is_directory);
+	void *share_arg;
 	dev_t root_device;
 	/* Directories with names that wait, the deepest first; these names */
 	struct pin_directory *top;
@@ -125,6 +144,17 @@ static inline bool pin_walk_is_cancelled(const struct pin_walk *walk)
 	return walk->is_cancelled != NULL && pin_load_acquire_u32(walk->is_cancelled) != 0;
 }
 
+/* A directory of which less than all is listed: on the way to a part, or it. */
+static inline bool pin_walk_is_partial(
+	const struct pin_walk *walk, const struct pin_directory *directory)
+{
+	const struct pin_walk_part *part = walk->part;
+
+	return part != NULL &&
+		(directory->depth < part->depth ||
+			(directory->depth == part->depth && part->names != NULL));
+}
+
 struct pinion_runtime;
 
 /* The threads that walk a tree, and their limits. */
@@ -133,6 +163,10 @@ struct pin_walk_means {
 	/* When it is not 0 the walk ends with -ECANCELED; NULL: never. */
 	const struct pin_atomic_u32 *is_cancelled;
 	struct pin_walk_filter *filter; /* NULL: none */
+	/* As in struct pin_walk. */
+	const struct pin_walk_part *part;
+	bool (*share)(void *arg, const char *beneath, size_t bytes, bool is_directory);
+	void *share_arg;
 	/* Whose tasks help; NULL: the caller's thread walks alone. */
 	struct pinion_runtime *runtime;
 	uint32_t open_max;   /* directories open at once by these; 0: a few */

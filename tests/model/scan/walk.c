@@ -131,6 +131,7 @@ static int status_of(int fd, struct stat *out_status)
 #include "runtime/scan/anchor.c"
 #include "runtime/scan/walk_ignore.c"
 #include "runtime/scan/walk_list.c"
+#include "runtime/scan/walk_part.c"
 #include "runtime/scan/walk_path.c"
 #include "runtime/scan/walk_tree.c"
 #include "runtime/scan/walk_visit.c"
