@@ -28,7 +28,7 @@ enum {
 	/* Parts that wait before a walk enters a directory itself. */
 	PARTS_DIRECTORIES = 64,
 	/* And before it keeps a file. */
-	PARTS_BATCHES = 8,
+	PARTS_BATCHES = 64,
 	/* Names of a batch. */
 	PARTS_NAMES = 64,
 	/* And their bytes, some more where the last is long. */

@@ -14,18 +14,36 @@
 enum {
 	ASKS_AT_ONCE = 3,
 	WAIT_NS_MIN = 100 * 1000,
-	WAIT_DOUBLINGS = 7,
+	WAIT_DOUBLINGS = 4,
 };
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t mixed)
+{
+	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return mixed ^ (mixed >> 31);
+}
+
+static uint64_t next_random(struct stealing *own)
+{
+	own->random += UINT64_C(0x9e3779b97f4a7c15);
+	return mix(own->random);
+}
 
 void stealing_init(struct stealing *stealing, uint32_t rank, uint32_t count, uint64_t seed,
 	const struct stealing_ops *ops, void *arg)
 {
+	/*
+	 * Mixed, so that no rank asks the same ranks as another some questions
+	 * later: else a few ranks would hardly ever be asked.
+	 */
 	*stealing = (struct stealing){
 		.ops = ops,
 		.arg = arg,
 		.rank = rank,
 		.count = count,
-		.random = seed ^ (rank * UINT64_C(0x9e3779b97f4a7c15)),
+		.random = mix(mix(seed) + rank),
 		.has_token = rank == 0,
 	};
 }
@@ -33,18 +51,6 @@ void stealing_init(struct stealing *stealing, uint32_t rank, uint32_t count, uin
 void stealing_fini(struct stealing *stealing)
 {
 	output_text_free(&stealing->text);
-}
-
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(struct stealing *own)
-{
-	uint64_t mixed;
-
-	own->random += UINT64_C(0x9e3779b97f4a7c15);
-	mixed = own->random;
-	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return mixed ^ (mixed >> 31);
 }
 
 static void send(struct stealing *own, uint32_t rank, enum stealing_message message,

@@ -19,6 +19,7 @@
 
 enum {
 	RANKS_MAX = 4096,
+	QUESTIONS = 8, /* of each rank */
 	SEEDS = 150,
 	SEEDS_OF_BUG = 3000,
 	FILES_SMALL = 400,
@@ -27,7 +28,7 @@ enum {
 	FILE_NS = 200 * 1000,	 /* of a rank, mean; it has some threads */
 	LISTING_NS = 100 * 1000, /* of a directory, and 2 us for each of its entries */
 	ENTRY_NS = 2000,
-	DELAY_NS = 60 * 1000, /* of a message, mean: most of it until it is looked for */
+	DELAY_NS = 100 * 1000, /* of a message, mean; most of it until a rank looks */
 	SLOW_DELAY_NS = 5 * 1000 * 1000,
 	SLOW_PART = 256, /* of as many messages, one is slow */
 	CHUNK = 16,	 /* files that are done between two looks at the queue */
@@ -467,6 +468,50 @@ static void check_many(uint64_t seed)
 	finish();
 }
 
+/* ---- which ranks are asked ---- */
+
+static uint32_t asked_counts[RANKS_MAX];
+
+static void count_question(
+	void *arg, uint32_t rank, enum stealing_message message, const void *bytes, size_t length)
+{
+	(void)arg;
+	(void)bytes;
+	(void)length;
+	asked_counts[rank] += message == STEALING_ASK ? 1 : 0;
+}
+
+static bool is_always_idle(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/*
+ * All ranks ask and are refused, as where a single rank has work: that rank has
+ * to be found soon. Of 4096, 1.4 are not asked in 8 rounds, on average.
+ */
+static void check_victims(uint64_t seed)
+{
+	static const struct stealing_ops asking = {
+		.send = count_question, .give = give, .take = take, .is_idle = is_always_idle};
+	long long missed_count = 0;
+
+	for (uint32_t rank = 0; rank < RANKS_MAX; rank++) {
+		struct stealing stealing;
+
+		stealing_init(&stealing, rank, RANKS_MAX, seed, &asking, NULL);
+		for (uint64_t round = 1; round <= QUESTIONS; round++) {
+			stealing_step(&stealing, round * SLOW_DELAY_NS);
+			(void)stealing_receive(&stealing, 0, STEALING_NONE, NULL, 0);
+		}
+	}
+	for (uint32_t rank = 0; rank < RANKS_MAX; rank++) {
+		missed_count += asked_counts[rank] == 0 ? 1 : 0;
+	}
+	expect_true("each rank is asked", missed_count < 20);
+}
+
 static void check_bugs(uint64_t first_seed)
 {
 	for (int bug = NO_BUG + 1; bug < BUGS; bug++) {
@@ -528,6 +573,7 @@ int main(void)
 	}
 	check_seeds(seed);
 	check_many(seed);
+	check_victims(0);
 	check_bugs(seed);
 	free(sim.heap);
 	return expect_status();
