@@ -5,6 +5,8 @@
  */
 #include "tools/checkpointing.h"
 
+#include "tools/distribution.h"
+#include "tools/mpi/rank_logs.h"
 #include "tools/report.h"
 #include "tools/scan/sha256.h"
 
@@ -22,13 +24,15 @@ enum {
 	NS_PER_SECOND = 1000 * 1000 * 1000,
 	/* The coarsest that times of changes are on local file systems. */
 	FRESH_NS = NS_PER_SECOND,
+	/* No log is as long; RANK_LOGS_MAX fits above. */
+	LOG_SHIFT = 48,
 	/* Names of roots in a log's facts. */
 	ROOTS_BYTES_MAX = 64 << 10,
 };
 
 struct entry {
-	uint64_t hash; /* of the path */
-	uint64_t offset;
+	uint64_t hash;	 /* of the path */
+	uint64_t offset; /* in its log; above, LOG_SHIFT: the log, 0: its own */
 	uint64_t length; /* 0: the entry is free; with VISITED: this run has seen it */
 };
 
@@ -36,7 +40,8 @@ struct entry {
 
 struct checkpointing {
 	struct pinion_checkpoint *log;
-	struct entry *entries; /* a power of two; read-only once begun */
+	struct rank_logs earlier; /* of ranks; else none */
+	struct entry *entries;	  /* a power of two; read-only once begun */
 	size_t capacity;
 	size_t count;
 	uint64_t interval_ns;
@@ -118,7 +123,8 @@ static bool path_of(
 }
 
 /* The last record of a path counts. */
-static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_record *record)
+static bool add_entry(
+	struct checkpointing *own, uint32_t log, const struct pinion_checkpoint_record *record)
 {
 	const char *path;
 	struct entry *entry;
@@ -135,19 +141,50 @@ static bool add_entry(struct checkpointing *own, const struct pinion_checkpoint_
 	entry = find_entry(own, hash);
 	own->count += entry->length == 0 ? 1 : 0;
 	/* No record of a file is as short. */
-	*entry = (struct entry){hash, record->offset_bytes,
-		record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes};
+	*entry = (struct entry){
+		.hash = hash,
+		.offset = record->offset_bytes | (uint64_t)log << LOG_SHIFT,
+		.length = record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes,
+	};
 	return true;
 }
 
+static struct pinion_checkpoint *log_at(const struct checkpointing *own, uint32_t log)
+{
+	return log == 0 ? own->log : own->earlier.logs[log - 1];
+}
+
+/* 0: it is this run's own. */
+static uint32_t log_of(const struct entry *entry)
+{
+	return (uint32_t)(entry->offset >> LOG_SHIFT);
+}
+
+/* Reads all of its record. */
+static int read_entry(
+	const struct checkpointing *own, const struct entry *entry, uint8_t *bytes, size_t length)
+{
+	uint64_t offset = entry->offset & ((UINT64_C(1) << LOG_SHIFT) - 1);
+
+	return pinion_checkpoint_read(log_at(own, log_of(entry)), offset, bytes, length);
+}
+
+/* Those of earlier runs before its own. */
 static int read_table(struct checkpointing *own)
 {
 	struct pinion_checkpoint_record record;
-	int rc;
+	int rc = 0;
 
-	while ((rc = pinion_checkpoint_next(own->log, &record)) == 1) {
-		if (!add_entry(own, &record)) {
-			return -ENOMEM;
+	for (uint32_t i = 1; i <= own->earlier.count + 1 && rc == 0; i++) {
+		uint32_t log = i <= own->earlier.count ? i : 0;
+
+		if (log_at(own, log) == NULL) {
+			continue;
+		}
+		while ((rc = pinion_checkpoint_next(log_at(own, log), &record)) == 1) {
+			if (!add_entry(own, log, &record)) {
+				return -ENOMEM;
+			}
 		}
 	}
 	return rc;
@@ -216,6 +253,27 @@ static const char *value_of(const struct output_text *text)
 	return text->bytes[0] == '\0' ? CHECKPOINT_NONE : text->bytes;
 }
 
+/* A rank's log is new, and what earlier runs have done is in theirs. */
+static int open_rank_log(struct checkpointing *own, const struct checkpointing_options *options,
+	struct pinion_checkpoint_config *config)
+{
+	char *path;
+	int rc = rank_logs_open(&own->earlier, options->file, distribution->rank == 0,
+		options->resumes, config->facts, config->fact_count);
+
+	if (rc < 0) {
+		return rc;
+	}
+	if (asprintf(&path, "%s.%u", options->file, distribution->rank) < 0) {
+		return -ENOMEM;
+	}
+	config->flags = 0;
+	rc = pinion_checkpoint_open(path, config, &own->log);
+	(void)stat(path, &own->status);
+	free(path);
+	return rc;
+}
+
 static int open_log(struct checkpointing *own, const struct checkpointing_options *options,
 	const char *command, const struct output_text *roots)
 {
@@ -226,10 +284,12 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 		CHECKPOINT_NONE};
 	struct pinion_checkpoint_fact facts[CHECKPOINT_FACTS];
 	struct pinion_checkpoint_config config;
+	int rc;
 
-	if (options->sharding.count > 0) {
-		snprintf(shard, sizeof(shard), "%u/%u", options->sharding.index,
-			options->sharding.count);
+	if (options->sharding.count > 0 || distribution != NULL) {
+		snprintf(shard, sizeof(shard), "%u/%u",
+			distribution != NULL ? distribution->rank : options->sharding.index,
+			distribution != NULL ? distribution->count : options->sharding.count);
 		values[CHECKPOINT_FACTS - 1] = shard;
 	}
 	for (int i = 0; i < CHECKPOINT_FACTS; i++) {
@@ -249,7 +309,19 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 	if (options->interval_ns > 0) {
 		config.sync_ns = options->interval_ns;
 	}
-	return pinion_checkpoint_open(options->file, &config, &own->log);
+	if (distribution != NULL) {
+		return open_rank_log(own, options, &config);
+	}
+	rc = pinion_checkpoint_open(options->file, &config, &own->log);
+	(void)stat(options->file, &own->status);
+	return rc;
+}
+
+static void free_own(struct checkpointing *own)
+{
+	rank_logs_close(&own->earlier);
+	free(own->entries);
+	free(own);
 }
 
 bool checkpointing_begin(const struct checkpointing_options *options, const char *command,
@@ -261,7 +333,11 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 
 	*out_checkpointing = NULL;
 	if (options->file == NULL) {
-		return true;
+		if (distribution != NULL) {
+			report_line("name a log by --checkpoint=LOG: each rank notes what it has "
+				    "done in LOG.RANK, and `pinion merge` prints it");
+		}
+		return distribution == NULL;
 	}
 	own = calloc(1, sizeof(*own));
 	add_roots(&roots, paths, path_count);
@@ -276,7 +352,6 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 	}
 	output_text_free(&roots);
 	if (rc == 0) {
-		(void)stat(options->file, &own->status);
 		*out_checkpointing = own;
 		return true;
 	}
@@ -285,8 +360,7 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 	}
 	if (own != NULL) {
 		(void)pinion_checkpoint_close(own->log, 0);
-		free(own->entries);
-		free(own);
+		free_own(own);
 	}
 	return false;
 }
@@ -302,9 +376,7 @@ static int note_gone(struct checkpointing *own, const struct entry *entry)
 {
 	uint8_t *bytes = malloc((size_t)entry->length);
 	struct checkpoint_file head;
-	int rc = bytes == NULL
-		? -ENOMEM
-		: pinion_checkpoint_read(own->log, entry->offset, bytes, (size_t)entry->length);
+	int rc = bytes == NULL ? -ENOMEM : read_entry(own, entry, bytes, (size_t)entry->length);
 
 	if (rc == 0) {
 		struct iovec part = {bytes + sizeof(head), 0};
@@ -318,12 +390,13 @@ static int note_gone(struct checkpointing *own, const struct entry *entry)
 }
 
 /* What the log says is then what the output says. */
-static int note_end(struct checkpointing *own, const struct checkpointing_end *end)
+static int note_end(struct checkpointing *own, const struct checkpointing_end *end,
+	const struct checkpoint_totals *totals)
 {
 	static const struct output_text nothing;
 	const struct output_text *head = end->head == NULL ? &nothing : end->head;
 	struct checkpoint_end last = {
-		.totals = end->totals,
+		.totals = *totals,
 		.has_trouble = end->has_trouble,
 		.form = end->form,
 		.head_bytes = head->length,
@@ -334,7 +407,8 @@ static int note_end(struct checkpointing *own, const struct checkpointing_end *e
 	for (size_t i = 0; i < own->capacity && rc == 0; i++) {
 		const struct entry *entry = &own->entries[i];
 
-		if (entry->length >= sizeof(struct checkpoint_file) &&
+		/* A log of this run alone has nothing that is gone. */
+		if (log_of(entry) == 0 && entry->length >= sizeof(struct checkpoint_file) &&
 			(entry->length & VISITED) == 0) {
 			rc = note_gone(own, entry);
 		}
@@ -367,15 +441,20 @@ bool checkpointing_end(struct checkpointing *checkpointing, const struct checkpo
 		return true;
 	}
 	if (is_complete) {
-		is_complete = is_covered(checkpointing, end);
-		rc = is_complete ? note_end(checkpointing, end) : -ENOMEM;
+		struct checkpoint_totals totals = end->totals;
+
+		is_complete = is_covered(checkpointing, end) &&
+			(distribution == NULL || distribution->end(&totals));
+		rc = is_complete ? note_end(checkpointing, end, &totals) : -ENOMEM;
 		is_complete = rc == 0;
 	}
 	if (pinion_checkpoint_close(checkpointing->log, is_complete ? 1 : 0) != 0) {
 		rc = -EIO; /* reported */
 	}
-	free(checkpointing->entries);
-	free(checkpointing);
+	if (rc == 0 && is_complete && distribution != NULL) {
+		distribution->note_whole();
+	}
+	free_own(checkpointing);
 	return rc == 0;
 }
 
@@ -457,6 +536,18 @@ static enum checkpointing_outcome take(
 	return left >= sizeof(out->offset) ? CHECKPOINTING_PART : CHECKPOINTING_ALL;
 }
 
+/*
+ * What an earlier run has of a file goes into the log of this one, which then
+ * has all that a merge needs. False: no memory, or no log; the file is done.
+ */
+static bool keep(struct checkpointing *own, const struct entry *entry, void *bytes, size_t length)
+{
+	struct iovec part = {bytes, length};
+
+	return log_of(entry) == 0 ||
+		pinion_checkpoint_append(own->log, CHECKPOINT_RECORD_FILE, &part, 1, 0) == 0;
+}
+
 enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointing,
 	const struct pinion_scan_file *file, struct checkpointing_file *out_own,
 	struct checkpointing_found *out_found)
@@ -472,9 +563,7 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 		return CHECKPOINTING_NOTHING;
 	}
 	bytes = malloc((size_t)length);
-	if (bytes == NULL ||
-		pinion_checkpoint_read(checkpointing->log, entry->offset, bytes, (size_t)length) <
-			0) {
+	if (bytes == NULL || read_entry(checkpointing, entry, bytes, (size_t)length) < 0) {
 		free(bytes);
 		return CHECKPOINTING_NOTHING;
 	}
@@ -482,6 +571,11 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 	if (is_same(&head, out_own) && head.path_bytes == file->path_bytes &&
 		memcmp(bytes + sizeof(head), file->path, file->path_bytes) == 0) {
 		outcome = take(bytes, (size_t)length, out_found);
+	}
+	if (outcome == CHECKPOINTING_ALL && !keep(checkpointing, entry, bytes, (size_t)length)) {
+		output_text_free(&out_found->text);
+		*out_found = (struct checkpointing_found){.offset = 0};
+		outcome = CHECKPOINTING_NOTHING;
 	}
 	free(bytes);
 	if (outcome == CHECKPOINTING_ALL) {

@@ -67,8 +67,8 @@ bool checkpointing_parse(
 	struct checkpointing_options *options, const char *name, const char *value);
 
 /*
- * Notes an option that was given, whatever it is. False: a file that it names
- * cannot be read, which is reported.
+ * Notes an option that was given, whatever it is. False: it does not go with
+ * several ranks, which is reported.
  */
 bool checkpointing_note(
 	struct checkpointing_options *options, const struct option_spec *spec, const char *value);

@@ -6,6 +6,7 @@
  */
 #include "tools/checkpointing.h"
 
+#include "tools/distribution.h"
 #include "tools/options.h"
 #include "tools/report.h"
 #include "tools/scan/sha256.h"
@@ -93,6 +94,9 @@ static bool add_digest(struct output_text *text, const char *path)
 bool checkpointing_note(
 	struct checkpointing_options *options, const struct option_spec *spec, const char *value)
 {
+	if (!distribution_allows(spec->name)) {
+		return false;
+	}
 	if (is_one_of(spec->name, neutral, sizeof(neutral) / sizeof(neutral[0]))) {
 		return true;
 	}

@@ -4,6 +4,7 @@
  */
 #include "tools/input.h"
 
+#include "tools/distribution.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 
@@ -236,7 +237,7 @@ static bool leaves_out(const struct input *input, const char *path)
 	return true;
 }
 
-static int feed_path(const struct input *input, struct pinion_scan *scan, const char *path)
+int input_add(const struct input *input, struct pinion_scan *scan, const char *path)
 {
 	int error;
 
@@ -248,6 +249,12 @@ static int feed_path(const struct input *input, struct pinion_scan *scan, const 
 
 	/* Any other error concerns this path and reaches the scan's report. */
 	return error == -ECANCELED ? error : 0;
+}
+
+static int feed_path(const struct input *input, struct pinion_scan *scan, const char *path)
+{
+	return distribution == NULL ? input_add(input, scan, path)
+				    : distribution->add(input, scan, path);
 }
 
 static int feed_entry(
@@ -318,7 +325,7 @@ static int feed_list(const struct input *input, struct pinion_scan *scan, const 
 	return error;
 }
 
-int input_feed(const struct input *input, struct pinion_scan *scan)
+static int feed_all(const struct input *input, struct pinion_scan *scan)
 {
 	int error = 0;
 
@@ -333,4 +340,23 @@ int input_feed(const struct input *input, struct pinion_scan *scan)
 		}
 	}
 	return error;
+}
+
+/* Rank 0 alone has the paths, so that a list is read once. */
+int input_feed(const struct input *input, struct pinion_scan *scan)
+{
+	int error = 0;
+	int feed_error;
+
+	if (distribution == NULL) {
+		return feed_all(input, scan);
+	}
+	if (!distribution->begin()) {
+		return -ECANCELED;
+	}
+	if (distribution->rank == 0) {
+		error = feed_all(input, scan);
+	}
+	feed_error = error == -ECANCELED ? error : distribution->feed(input, scan);
+	return error == 0 ? feed_error : error;
 }

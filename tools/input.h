@@ -26,11 +26,15 @@ struct input {
 };
 
 /*
- * Adds every path to the scan and waits for none of them. Returns 0, or a
+ * Adds every path to the scan and waits for none of them; of several ranks
+ * (distribution.h), what falls to this one. Returns 0, or a
  * negative errno when a list could not be read (already reported; those after
  * it are read all the same) or the scan was cancelled.
  */
 int input_feed(const struct input *input, struct pinion_scan *scan);
+
+/* One path, as it is fed. 0, or -ECANCELED. */
+int input_add(const struct input *input, struct pinion_scan *scan, const char *path);
 
 /*
  * As read(2), but returns -ECANCELED as soon as a signal has come (see

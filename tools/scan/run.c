@@ -4,6 +4,7 @@
  */
 #include "tools/scan/run.h"
 
+#include "tools/distribution.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -169,6 +170,7 @@ static int start(struct scan_job *job)
 	struct pinion_scan_config scan_config = job->options->scanning.scan;
 	int error;
 
+	distribution_configure(&scan_config);
 	search_ask(&job->search, &evidence);
 	job->search.hole_ns_max = scan_config.file_timeout_ns;
 	job->search.is_stopped = signals_interrupted;

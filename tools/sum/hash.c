@@ -11,6 +11,7 @@
  */
 #include "tools/sum/job.h"
 
+#include "tools/distribution.h"
 #include "tools/input.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -371,6 +372,7 @@ int sum_begin(struct sum_job *job)
 		.close = file_close,
 		.report = file_report,
 	};
+	struct pinion_scan_config scan_config;
 	int error = 0;
 
 	if (job->scan != NULL) {
@@ -387,8 +389,9 @@ int sum_begin(struct sum_job *job)
 	}
 	if (error == 0) {
 		job->next_sequence = 0;
-		error = pinion_scan_create(
-			job->runtime, &job->options->scanning.scan, &ops, job, &job->scan);
+		scan_config = job->options->scanning.scan;
+		distribution_configure(&scan_config);
+		error = pinion_scan_create(job->runtime, &scan_config, &ops, job, &job->scan);
 		if (error != 0) {
 			order_fini(&job->order);
 		}
