@@ -65,6 +65,7 @@ static const struct {
 	STRUCT(pinion_scan_config),
 	STRUCT(pinion_scan_file),
 	STRUCT(pinion_scan_ops),
+	STRUCT(pinion_scan_part),
 	STRUCT(pinion_scan_stats),
 	STRUCT(pinion_task),
 	STRUCT(pinion_timer),
