@@ -339,6 +339,9 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 		}
 		return distribution == NULL;
 	}
+	if (distribution != NULL && !rank_logs_are_apart(options->file, paths, path_count)) {
+		return false;
+	}
 	own = calloc(1, sizeof(*own));
 	add_roots(&roots, paths, path_count);
 	output_text_append(&roots, "", 1);

@@ -144,6 +144,9 @@ refused() {
 	refused '--shard does not go with pinion-mpi: ranks share the files out by themselves'
 	ranks 2 sum --hard-links=once -r --checkpoint=log tree
 	refused '--hard-links does not go with pinion-mpi'
+	mkdir -p other/place
+	ranks 2 scan --checkpoint=other/place/log tree "$PWD/other"
+	refused 'other/place/log is below '
 	ranks 2 scan --no-such-option
 	refused 'no-such-option'
 	ranks 2 merge log

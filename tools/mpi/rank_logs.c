@@ -128,6 +128,39 @@ static int names_find(struct names *names, const char *file)
 	return rc;
 }
 
+/* Both without links; a folder is below itself. */
+static bool is_below(const char *folder, const char *above)
+{
+	size_t bytes = strlen(above);
+
+	bytes -= bytes > 0 && above[bytes - 1] == '/' ? 1 : 0;
+	return strncmp(folder, above, bytes) == 0 &&
+		(folder[bytes] == '/' || folder[bytes] == '\0');
+}
+
+bool rank_logs_are_apart(const char *file, char *const *paths, int path_count)
+{
+	char *copy = strdup(file);
+	char *folder = copy == NULL ? NULL : realpath(dirname(copy), NULL);
+	bool are_apart = true;
+
+	/* Where there is no such folder the open of the log says so. */
+	for (int i = 0; i < path_count && folder != NULL && are_apart; i++) {
+		char *path = realpath(paths[i], NULL);
+
+		if (path != NULL && is_below(folder, path)) {
+			report_line("%s is below %s: ranks would read each other's logs; choose "
+				    "another folder",
+				file, paths[i]);
+			are_apart = false;
+		}
+		free(path);
+	}
+	free(folder);
+	free(copy);
+	return are_apart;
+}
+
 /* ---- one log ---- */
 
 /* Another run may still write it: its process holds the lock. */

@@ -22,6 +22,12 @@ struct rank_logs {
 	uint32_t count;
 };
 
+/*
+ * False, and a line: FILE is below one of the paths, where ranks would read the
+ * logs of others, as they grow.
+ */
+bool rank_logs_are_apart(const char *file, char *const *paths, int path_count);
+
 /* A count that fits the entries of checkpointing.c. */
 enum { RANK_LOGS_MAX = 65000 };
 
