@@ -174,11 +174,19 @@ static void check(const char *what, struct pinion_scan_config *config, const cha
 	visits_fini(&whole);
 }
 
-static void make_tree(void)
+/* An ignore file that is visited as an error. */
+static void bad_file(const char *path)
 {
 	static const char zero[] = "*.o\n\0";
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	expect_ready(path, fd >= 0 && write(fd, zero, sizeof(zero)) == sizeof(zero));
+	close(fd);
+}
+
+static void make_tree(void)
+{
 	char path[64];
-	int fd;
 
 	expect_ready("tree",
 		mkdir("tree", 0755) == 0 && mkdir("tree/a", 0755) == 0 &&
@@ -189,9 +197,10 @@ static void make_tree(void)
 			mkfifo("tree/a/b/fifo", 0600) == 0);
 	scratch_file("tree/.gitignore", "hidden/\n*.o\n");
 	scratch_file("tree/a/.gitignore", "*.tmp\n!kept.o\n");
-	fd = open("tree/a/b/.ignore", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	expect_ready("bad file", fd >= 0 && write(fd, zero, sizeof(zero)) == sizeof(zero));
-	close(fd);
+	bad_file("tree/a/b/.ignore");
+	/* Above the root, in a repository. */
+	expect_ready("repository", mkdir(".git", 0755) == 0);
+	bad_file(".ignore");
 	scratch_file("tree/x", "x");
 	scratch_file("tree/x.o", "x");
 	scratch_file("tree/hidden/in", "x");
@@ -239,6 +248,9 @@ static void check_refusals(void)
 		pinion_scan_add_part(scan, &(struct pinion_scan_part){"tree/x", "", "y", 2}));
 	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	expect_number("reports", 2, (long long)reports.count);
+	/* FAILED is the number of SYMLINK. */
+	expect_text("gone", "SYMLINK tree/a/gone -2 0", reports.items[0]);
+	expect_text("a file", "SYMLINK tree/x -20 0", reports.items[1]);
 	visits_fini(&reports);
 	pinion_scan_destroy(scan);
 }
