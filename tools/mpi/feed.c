@@ -116,7 +116,7 @@ static void halve_names(const struct part *part, struct pinion_scan_part *own)
 		size_t half = own->names_bytes / 2;
 		const char *end;
 
-		if (half == 0 || parts_count(feed.parts) >= PARTS_BATCHES) {
+		if (half == 0 || parts_count(feed.parts) >= PARTS_HALVES) {
 			return;
 		}
 		/* The name in the middle is of the first half. */

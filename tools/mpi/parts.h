@@ -29,6 +29,8 @@ enum {
 	PARTS_DIRECTORIES = 64,
 	/* And before it keeps a file. */
 	PARTS_BATCHES = 64,
+	/* And before a batch is kept whole: each half is a part of its own. */
+	PARTS_HALVES = 4,
 	/* Names of a batch. */
 	PARTS_NAMES = 64,
 	/* And their bytes, some more where the last is long. */

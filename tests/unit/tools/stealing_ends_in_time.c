@@ -207,7 +207,7 @@ static uint64_t list(struct rank *rank, uint64_t files)
 
 static void keep_files(struct rank *rank, uint64_t files)
 {
-	while (files > 1 && waiting(rank) < PARTS_BATCHES) {
+	while (files > 1 && waiting(rank) < PARTS_HALVES) {
 		push(rank, 0, files / 2);
 		files -= files / 2;
 	}
