@@ -118,6 +118,25 @@ same_as_one() {
 	cmp plain out
 }
 
+@test "logs as a crash leaves them are gone on with" {
+	ranks 3 scan --format=json --checkpoint=log tree
+	expect 0
+	pinion merge log.[0-2]
+	cp out plain
+	# A torn end, a rank that has not begun, and a renaming that was not ended.
+	truncate -s -200 log.0
+	: >log.1
+	mv log.2 log.earlier.7
+	pinion merge log.[0-2]
+	expect 2
+	ranks 2 scan --format=json --checkpoint=log --resume tree
+	expect 0
+	[ "$(ls log.* | paste -sd ' ')" = "log.0 log.1" ]
+	pinion merge log.[0-9]*
+	expect 1
+	cmp plain out
+}
+
 @test "a path that is no file makes the job's status 2, and no file is lost" {
 	ranks 2 scan --format=json --checkpoint=log pipes
 	expect 2
