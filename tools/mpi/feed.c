@@ -102,11 +102,11 @@ static int add_below(struct pinion_scan *scan, const struct pinion_scan_part *pa
 {
 	int error = pinion_scan_add_part(scan, part);
 
-	if (error != 0 && error != -ECANCELED) {
+	/* A lack of memory is reported already. */
+	if (error != 0 && error != -ECANCELED && error != -ENOMEM) {
 		pinion_scan_add_failure(scan, part->root, error);
-		error = 0;
 	}
-	return error;
+	return error == -ECANCELED ? error : 0;
 }
 
 /* Leaves the second half, and so on, while others may want some. */

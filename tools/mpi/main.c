@@ -140,6 +140,6 @@ int main(int argc, char **argv)
 	}
 	feed_use(NULL);
 	job_leave();
-	/* pinion merge tells of findings; mpirun takes 1 for a failure. */
+	/* Findings are for pinion merge; mpirun takes 1 for a failure. */
 	return status == EXIT_STATUS_FOUND ? EXIT_STATUS_CLEAN : status;
 }

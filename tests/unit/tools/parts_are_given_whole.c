@@ -119,7 +119,7 @@ static void check_damage(void)
 	expect_true("give", parts_give(parts, &work));
 	parts_destroy(parts);
 	for (size_t cut = 1; cut < work.length; cut++) {
-		char *bytes = malloc(cut); /* a sanitizer sees what is read beyond */
+		char *bytes = malloc(cut); /* a sanitizer sees reads beyond */
 
 		memcpy(bytes, work.bytes, cut);
 		parts = parts_create();
