@@ -130,6 +130,8 @@ struct pinion_worker_stats {
 	uint64_t files_unable;
 	uint64_t buffer_waits;	  /* tasks that waited for one of its buffers */
 	uint64_t workers_rebound; /* times that it was bound to its CPUs again */
+	uint64_t received_bytes;  /* from sockets, by requests */
+	uint64_t sent_bytes;	  /* to sockets, by requests */
 };
 
 /*

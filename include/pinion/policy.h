@@ -47,6 +47,8 @@ enum pinion_io_feature {
 	PINION_IO_NO_SQARRAY = 1 << 15,	      /* 6.6 */
 	PINION_IO_RENAMEAT = 1 << 16,	      /* 5.11; and unlinkat */
 	PINION_IO_LINKAT = 1 << 17,	      /* 5.15; and mkdirat, symlinkat */
+	PINION_IO_SHUTDOWN = 1 << 18,	      /* 5.11 */
+	PINION_IO_SOCKET = 1 << 19,	      /* 5.19 */
 };
 
 /* Value of `cpu_latency_us`: no limit, as without the field. */

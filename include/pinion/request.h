@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request: one operation on a file. It is a struct in the caller's memory
- * that embeds a task; when the operation completes, that task becomes ready and
- * runs as any other.
+ * A request: one operation on a file or a socket. It is a struct in the
+ * caller's memory that embeds a task; when the operation completes, that task
+ * becomes ready and runs as any other.
  */
 #ifndef PINION_REQUEST_H
 #define PINION_REQUEST_H
@@ -85,10 +85,52 @@ enum pinion_op {
 	 */
 	PINION_OP_READV = 16,
 	PINION_OP_WRITEV = 17,
+	/*
+	 * Of the `file` of POLL and of those on sockets only `fd` counts: a
+	 * zeroed struct with a descriptor in it will do. See below for their
+	 * ends.
+	 *
+	 * POLL: file, flags: the events of poll(2), such as POLLIN. The events
+	 * that have come, POLLERR, POLLHUP and POLLRDHUP among them.
+	 */
+	PINION_OP_POLL = 18,
+	/*
+	 * file, which listens; address, length_bytes: room for the peer's, or
+	 * NULL and 0; flags: 0 or SOCK_NONBLOCK. The new descriptor, which
+	 * programs that are executed do not get; done_bytes: how long the
+	 * peer's address is.
+	 */
+	PINION_OP_ACCEPT = 19,
+	PINION_OP_CONNECT = 20, /* file, address, length_bytes: its size. 0 */
+	/*
+	 * file, bytes, length_bytes (0 to 0x7ffff000), flags: MSG_*. Bytes
+	 * received, fewer than asked for when no more were there; 0: the peer
+	 * sends no more. MSG_WAITALL on a stream: all, unless it ends before.
+	 */
+	PINION_OP_RECV = 21,
+	/*
+	 * The same. Bytes sent, which may be fewer; MSG_WAITALL on a stream:
+	 * all. Never raises SIGPIPE: -EPIPE.
+	 */
+	PINION_OP_SEND = 22,
+	PINION_OP_SHUTDOWN = 23, /* file, flags: SHUT_RD, SHUT_WR, SHUT_RDWR. 0 */
+	/*
+	 * socket, flags: its type, SOCK_STREAM say, with or without
+	 * SOCK_NONBLOCK. The new descriptor, which programs that are executed
+	 * do not get.
+	 */
+	PINION_OP_SOCKET = 24,
 };
 
-struct iovec; /* of sys/uio.h */
+struct iovec;	 /* of sys/uio.h */
+struct sockaddr; /* of sys/socket.h */
 struct statx;
+
+/* The first and the last argument of socket(2). */
+struct pinion_socket {
+	int32_t domain; /* AF_UNIX, AF_INET, AF_INET6 */
+	int32_t protocol;
+};
 
 /*
  * Shape: embeddable; set `task.run` and the inputs, zero the rest.
@@ -110,8 +152,12 @@ struct pinion_request {
 		 * unchanged, until `task.run` is entered.
 		 */
 		const struct iovec *vector;
+		struct sockaddr *address; /* CONNECT reads it, ACCEPT fills it */
 	};
-	uint64_t offset_bytes; /* a multiple of the file's offset alignment */
+	union {
+		uint64_t offset_bytes;	     /* a multiple of the file's offset alignment */
+		struct pinion_socket socket; /* of SOCKET */
+	};
 	/*
 	 * Also a multiple of it; to read or write 1 … 2^63 - 1, and no further
 	 * than that. The library splits more than 64 MiB into parts, and does
@@ -137,8 +183,8 @@ struct pinion_request {
 	 */
 	uint64_t deadline_ns;
 	/*
-	 * Output: bytes that were read or written, from the first on, also when
-	 * the result is an error.
+	 * Output: bytes that were read or written, received or sent, from the
+	 * first on, also when the result is an error.
 	 */
 	uint64_t done_bytes;
 	const char *path;

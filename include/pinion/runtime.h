@@ -149,7 +149,9 @@ PINION_API bool pinion_worker_should_yield(struct pinion_runtime *runtime);
 
 /*
  * Refuses new work from outside, waits until all admitted work has run, with
- * everything that it spawned and submitted, and ends the workers.
+ * everything that it spawned and submitted, and ends the workers. Requests that
+ * wait for a peer, such as accepts, end with -ECANCELED unless they have a
+ * deadline: pinion_request_submit().
  *
  * Context: a thread that is no worker of any runtime; blocks. A second call
  * returns at once.
@@ -361,6 +363,9 @@ struct pinion_runtime_stats {
 	uint64_t stall_us;
 	uint64_t device_stalls;
 	uint64_t starved_lanes;
+	/* Counts: bytes that requests received from sockets, and sent there. */
+	uint64_t received_bytes;
+	uint64_t sent_bytes;
 };
 
 /*

@@ -119,6 +119,8 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 	if (stop) {
 		pin_shared_stop(shared);
 	} else {
+		/* Before the wake: each worker looks before it sleeps again. */
+		pin_fetch_or_seq_cst_u32(&shared->flags, PIN_SHARED_DRAINING);
 		pin_gate_close(&shared->gate);
 		pin_wake_all(shared);
 		pin_room_close(shared);

@@ -122,6 +122,8 @@ void pinion_runtime_get_stats(
 		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
 		sum.timers_processed += pin_meter_read(&meter->timers_processed);
 		sum.workers_rebound += pin_meter_read(&meter->rebinds);
+		sum.received_bytes += pin_meter_read(&meter->received_bytes);
+		sum.sent_bytes += pin_meter_read(&meter->sent_bytes);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */

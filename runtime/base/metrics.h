@@ -85,6 +85,8 @@ struct pin_meter {
 	struct pin_atomic_u64 short_transfers;	   /* completions with a part of the bytes */
 	struct pin_atomic_u64 retries_interrupted; /* after EINTR */
 	struct pin_atomic_u64 retries_again;	   /* after EAGAIN */
+	struct pin_atomic_u64 received_bytes;	   /* from sockets */
+	struct pin_atomic_u64 sent_bytes;	   /* to sockets */
 	/* Not counts but how it is now: what the queue-check interval says, */
 	struct pin_atomic_u64 look_interval;
 	/* how much of its budget the last turn took that was timed, */

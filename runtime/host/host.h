@@ -17,6 +17,7 @@
 #include "runtime/base/check.h"
 
 #include <liburing.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,6 +65,13 @@ struct pin_host {
 	void (*event_raise)(int fd);
 	bool (*event_clear)(int fd);
 	void (*event_close)(int fd);
+
+	/*
+	 * Sleeps until one of them is ready, as ppoll(2) has it, at most until
+	 * `deadline_ns`; 0: looks only. How many are; 0 or an error: none as
+	 * far as it knows, and it may have returned early.
+	 */
+	int (*descriptors_wait)(struct pollfd *descriptors, uint32_t count, uint64_t deadline_ns);
 
 	/*
 	 * Makes every other running thread of the process pass a full fence,

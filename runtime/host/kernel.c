@@ -148,6 +148,16 @@ static bool probe_linkat(const struct asked *asked)
 		probe_opcode(asked->fd, IORING_OP_SYMLINKAT);
 }
 
+static bool probe_shutdown(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_SHUTDOWN);
+}
+
+static bool probe_socket(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_SOCKET);
+}
+
 /* Wide rings, and an operation that passes commands on. */
 static bool probe_nvme_commands(const struct asked *asked)
 {

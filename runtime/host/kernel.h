@@ -116,7 +116,9 @@ _Static_assert(sizeof(struct pin_cachestat) == 40, "the kernel's layout");
 	FEATURE(NVME_COMMANDS, "nvme-commands", RING, 5, 19, probe_nvme_commands) \
 	FEATURE(NO_SQARRAY, "no-sqarray", SETUP, 6, 6, probe_no_sqarray) \
 	FEATURE(RENAMEAT, "renameat", RING, 5, 11, probe_renameat) \
-	FEATURE(LINKAT, "linkat", RING, 5, 15, probe_linkat)
+	FEATURE(LINKAT, "linkat", RING, 5, 15, probe_linkat) \
+	FEATURE(SHUTDOWN, "shutdown", RING, 5, 11, probe_shutdown) \
+	FEATURE(SOCKET, "socket", RING, 5, 19, probe_socket)
 
 /* Their places, and as many as there are. */
 enum pin_kernel_feature {

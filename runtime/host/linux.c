@@ -109,6 +109,19 @@ static void linux_event_close(int fd)
 	close(fd);
 }
 
+static int linux_descriptors_wait(struct pollfd *descriptors, uint32_t count, uint64_t deadline_ns)
+{
+	uint64_t now_ns = deadline_ns == 0 ? 0 : linux_now_ns();
+	uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	struct timespec wait = {
+		.tv_sec = (time_t)(wait_ns / 1000000000u),
+		.tv_nsec = (long)(wait_ns % 1000000000u),
+	};
+	int rc = ppoll(descriptors, count, deadline_ns == PIN_NO_DEADLINE ? NULL : &wait, NULL);
+
+	return rc < 0 ? -errno : rc;
+}
+
 static bool register_fence(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
@@ -498,6 +511,7 @@ const struct pin_host pin_host_linux = {
 	.event_raise = linux_event_raise,
 	.event_clear = linux_event_clear,
 	.event_close = linux_event_close,
+	.descriptors_wait = linux_descriptors_wait,
 	.fence_all = linux_fence_all,
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,

@@ -4,8 +4,8 @@
  * reads and writes. Elsewhere all this is nothing.
  *
  * AddressSanitizer: from submission to completion no code touches memory that a
- * read, or a statx, is to fill. Memory of a write may be read by others
- * meanwhile, for which it has no mark.
+ * read, a receive or a statx is to fill. Memory of a write may be read by
+ * others meanwhile, for which it has no mark.
  *
  * ThreadSanitizer: the worker writes what a read fills, and reads what a write
  * takes, once at the submission and once at the completion. A thread that
@@ -41,7 +41,7 @@ static inline size_t pin_in_flight_told(uint64_t bytes)
 /* The kernel writes to its memory, or else reads it. */
 static inline bool pin_in_flight_fills(const struct pinion_request *request)
 {
-	return pin_request_has(request, PIN_OP_READS | PIN_OP_LOOKS);
+	return pin_request_has(request, PIN_OP_READS | PIN_OP_LOOKS | PIN_OP_FILLS);
 }
 
 /* In how many pieces its memory is; 0: it has none to mark. */
@@ -50,7 +50,9 @@ static inline uint32_t pin_in_flight_count(const struct pinion_request *request)
 	if (pin_request_has(request, PIN_OP_GATHERS)) {
 		return request->vector_count;
 	}
-	return pin_request_has(request, PIN_OP_MOVES | PIN_OP_LOOKS) ? 1 : 0;
+	return pin_request_has(request, PIN_OP_MOVES | PIN_OP_LOOKS | PIN_OP_FILLS | PIN_OP_TAKES)
+		? 1
+		: 0;
 }
 
 static inline struct iovec pin_in_flight_piece(const struct pinion_request *request, uint32_t index)
@@ -59,7 +61,7 @@ static inline struct iovec pin_in_flight_piece(const struct pinion_request *requ
 
 	if (pin_request_has(request, PIN_OP_GATHERS)) {
 		piece = request->vector[index];
-	} else if (pin_request_has(request, PIN_OP_MOVES)) {
+	} else if (pin_request_has(request, PIN_OP_MOVES | PIN_OP_FILLS | PIN_OP_TAKES)) {
 		piece = (struct iovec){
 			.iov_base = request->bytes, .iov_len = request->length_bytes};
 	}

@@ -74,6 +74,26 @@
 	OP(set, WRITEV, PINION, 0, PIN_OP_MOVES | PIN_OP_GATHERS, IORING_OP_WRITEV, \
 		pin_vector_check, pin_vector_prepare_write, pin_transfer_write_goes_on, \
 		execute_writev) \
+	OP(set, POLL, PINION, 0, PIN_OP_IS_WHOLE | PIN_OP_WAITS_FOR_PEER, IORING_OP_POLL_ADD, \
+		pin_socket_check_poll, pin_socket_prepare_poll, goes_on_if_interrupted, \
+		execute_poll) \
+	OP(set, ACCEPT, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_FILLS, IORING_OP_ACCEPT, \
+		pin_socket_check_accept, pin_socket_prepare_accept, pin_socket_accept_goes_on, \
+		execute_accept) \
+	OP(set, CONNECT, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_TAKES, IORING_OP_CONNECT, \
+		pin_socket_check_connect, pin_socket_prepare_connect, pin_socket_connect_goes_on, \
+		execute_connect) \
+	OP(set, RECV, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_FILLS, IORING_OP_RECV, \
+		pin_socket_check_bytes, pin_socket_prepare_recv, pin_socket_recv_goes_on, \
+		execute_recv) \
+	OP(set, SEND, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_TAKES, IORING_OP_SEND, \
+		pin_socket_check_bytes, pin_socket_prepare_send, pin_socket_send_goes_on, \
+		execute_send) \
+	OP(set, SHUTDOWN, PINION, PINION_IO_SHUTDOWN, PIN_OP_IS_WHOLE, IORING_OP_SHUTDOWN, \
+		pin_socket_check_shutdown, pin_socket_prepare_shutdown, goes_on_if_interrupted, \
+		execute_shutdown) \
+	OP(set, SOCKET, PINION, PINION_IO_SOCKET, PIN_OP_IS_WHOLE, IORING_OP_SOCKET, \
+		check_nothing, pin_socket_prepare_new, goes_on_if_interrupted, execute_socket) \
 	OP(set, OPEN_PLAIN, PIN, 0, PIN_OP_IS_WHOLE | PIN_OP_STAYS, IORING_OP_OPENAT, \
 		check_open_plain, prepare_open_plain, goes_on_if_interrupted, execute_openat)
 
@@ -90,6 +110,13 @@ enum pin_op_trait {
 	PIN_OP_TRAVELS = 1 << 6,  /* from worker to worker; nothing ends it early */
 	PIN_OP_IS_WHOLE = 1 << 7, /* what succeeds is over, with that result */
 	PIN_OP_GATHERS = 1 << 8,  /* its memory is what `vector` names, and not `bytes` */
+	/*
+	 * For what another does, so without a bound in time; tells no device.
+	 */
+	PIN_OP_WAITS_FOR_PEER = 1 << 9,
+	/* Of those, the kernel writes to, or reads, the memory of `bytes`. */
+	PIN_OP_FILLS = 1 << 10,
+	PIN_OP_TAKES = 1 << 11,
 };
 
 enum pin_op_place {

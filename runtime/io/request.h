@@ -95,13 +95,16 @@ struct pin_request {
 	 * [own] of the worker it is on, from here on; the first eight bytes are
 	 * reset in one
 	 */
-	int16_t ended_by;	/* the early end, -ECANCELED or -ETIME; or 0 */
-	uint8_t stall_count;	/* attempts in a row without a byte */
-	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
-	bool is_timed;		/* `deadline` has been armed */
-	bool is_waiting;	/* for room in the ring, or queued */
-	bool uses_own_buffer;	/* of the worker it is on */
-	bool keeps_cache;	/* DONTCACHE was refused */
+	int16_t ended_by;     /* the early end, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;  /* attempts in a row without a byte */
+	uint8_t asked_again;  /* times for its end, with the next, when `deadline` comes */
+	bool is_timed;	      /* `deadline` has been armed */
+	bool is_waiting;      /* for room in the ring, or queued */
+	bool uses_own_buffer; /* of the worker it is on */
+	union {
+		bool keeps_cache; /* of a transfer: DONTCACHE was refused */
+		bool asks_ready;  /* of a socket: its entry is a poll */
+	};
 	uint32_t hops_left;	/* of a cancel: workers still to be visited */
 	bool is_from_outside;	/* and not yet counted by its worker */
 	bool has_ended;		/* but a message of it is still under way */
@@ -122,6 +125,7 @@ struct pin_request {
 			struct pin_request_cost cost;
 			uint64_t resume_bytes; /* where the next attempt starts */
 		};
+		uint32_t address_bytes; /* of an accept: the kernel reads and writes it */
 	};
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
@@ -318,6 +322,46 @@ static PIN_INLINE bool pin_transfer_ends_whole(
 
 /* As pin_request_carry_out(), of transfers. */
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
+
+/* ---- entries of sockets ---- */
+
+/*
+ * Operations that wait for a peer, and their neighbours: socket.c. For the
+ * table of operations.
+ */
+
+/* The most that one call moves: what it is asked for is an int. */
+#define PIN_SOCKET_BYTES_MAX UINT32_C(0x7ffff000)
+
+int pin_socket_check_poll(const struct pinion_request *request, struct pin_refusal *why);
+int pin_socket_check_accept(const struct pinion_request *request, struct pin_refusal *why);
+int pin_socket_check_connect(const struct pinion_request *request, struct pin_refusal *why);
+int pin_socket_check_bytes(const struct pinion_request *request, struct pin_refusal *why);
+int pin_socket_check_shutdown(const struct pinion_request *request, struct pin_refusal *why);
+
+void pin_socket_prepare_poll(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_accept(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_connect(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_recv(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_send(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_shutdown(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_new(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+
+bool pin_socket_accept_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+bool pin_socket_connect_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+bool pin_socket_recv_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+bool pin_socket_send_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 
 /* ---- entries of NVMe commands ---- */
 

@@ -202,7 +202,7 @@ uint32_t pin_ring_reaped(const struct pin_ring *ring)
 bool pin_ring_has_work(const struct pin_ring *ring)
 {
 	if (ring->is_fallback) {
-		return ring->queued_count > 0;
+		return ring->queued_count > 0 || pin_sync_waits_are_due(ring);
 	}
 	return pin_ring_unsubmitted(ring) > 0 || io_uring_cq_ready(&ring->uring) > 0 ||
 		has_task_work(ring);
@@ -254,11 +254,25 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 	return reap_sized(ring, 0, deliver, arg);
 }
 
+/* False: it waits for its descriptor. */
+static bool execute(struct pin_ring *ring, const struct io_uring_sqe *sqe, bool has_priorities,
+	int32_t *out_result)
+{
+	if (sqe->opcode == IORING_OP_POLL_ADD) {
+		*out_result = pin_sync_wait_begin(ring, sqe);
+		return *out_result != 0;
+	}
+	*out_result = PIN_UNLIKELY(has_priorities) ? pin_fallback_execute_as_asked(sqe)
+						   : pin_fallback_execute(sqe);
+	return true;
+}
+
 /* A bounded batch, so that tasks run between calls that may each take long. */
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
 	uint32_t priorities = 0; /* all bits of those that entries have asked for */
+	uint32_t delivered = 0;
 
 	PIN_DCHECK(ring->cancelling == 0); /* here a cancel is over at once */
 	PIN_DCHECK(ring->queued_head < ring->credit);
@@ -267,20 +281,23 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 		const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
 		uint64_t user_data = sqe->user_data;
 		int32_t result;
+		bool is_over;
 
 		priorities |= sqe->ioprio;
-		result = PIN_UNLIKELY(priorities != 0) ? pin_fallback_execute_as_asked(sqe)
-						       : pin_fallback_execute(sqe);
+		is_over = execute(ring, sqe, priorities != 0, &result);
 		PIN_DCHECK(ring->queued_count <= ring->in_flight); /* invariant 2 */
 		ring->queued_head = (ring->queued_head + 1) % ring->credit;
 		ring->queued_count--;
-		ring->in_flight--;
-		deliver(arg, user_data, result);
+		if (is_over) {
+			ring->in_flight--;
+			delivered++;
+			deliver(arg, user_data, result);
+		}
 	}
 	if (PIN_UNLIKELY(priorities != 0)) {
 		pin_fallback_rest();
 	}
-	return count;
+	return delivered + pin_sync_waits_look(ring, deliver, arg);
 }
 
 /*
@@ -421,7 +438,11 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct __kernel_timespec wait = {0};
 	struct io_uring_getevents_arg limit = {.ts = (uintptr_t)&wait};
 
-	PIN_CHECK(!ring->is_fallback && !ring->is_polled && !ring->is_wide);
+	if (PIN_UNLIKELY(ring->is_fallback)) {
+		pin_sync_waits_sleep(ring, deadline_ns);
+		return;
+	}
+	PIN_CHECK(!ring->is_polled && !ring->is_wide);
 	/* Else no doorbell would end it. */
 	PIN_DCHECK(ring->doorbell_kind != PIN_DOORBELL_EVENTFD || ring->doorbell_is_armed);
 	if (deadline_ns != PIN_NO_DEADLINE) {
@@ -439,6 +460,15 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 static void cancel_fallback(struct pin_ring *ring, uint64_t user_data)
 {
 	PIN_DCHECK(ring->queued_count <= ring->credit);
+	if (pin_sync_waits_drop(ring, user_data)) {
+		/* In flight still, so there is room: invariant 1. */
+		struct io_uring_sqe *sqe = pin_ring_make_room(ring);
+
+		sqe->user_data = user_data;
+		sqe->opcode = PIN_FALLBACK_CANCELLED;
+		sqe->ioprio = 0;
+		return;
+	}
 	for (uint32_t i = 0; i < ring->queued_count; i++) {
 		struct io_uring_sqe *sqe = &ring->queued[(ring->queued_head + i) % ring->credit];
 
@@ -488,6 +518,10 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	int rc;
 
 	PIN_CHECK(ring->is_initialised);
+	if (ring->is_fallback) {
+		ring->host->event_raise(ring->doorbell_fd);
+		return;
+	}
 	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD) {
 		/*
 		 * EAGAIN: the counter is full, so the poll has long completed.

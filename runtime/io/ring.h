@@ -31,8 +31,8 @@
  * it, which ends a wait there when something completes here.
  *
  * Without io_uring the same interface executes entries by system call, a few
- * per poll, see sync_ring.c; it then never waits, since nothing is ever in
- * flight.
+ * per poll, see sync_ring.c. Of these, polls of descriptors alone are in flight
+ * for longer, and a wait is for them: sync_wait.c.
  *
  * Invariants: (1) in_flight <= credit, and with those cancels whose requests
  * have completed as well; so in_flight + cancelling <= 2 * credit < CQ entries.
@@ -56,6 +56,7 @@
 #include "runtime/policy/submit_bound.h"
 
 #include <liburing.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -111,6 +112,20 @@ enum pin_ring_slots {
 	PIN_RING_SLOTS_REFUSED, /* grown steps are used unregistered */
 };
 
+/* Entries that wait for descriptors, without io_uring: sync_wait.c. */
+struct pin_sync_waits {
+	struct pollfd *descriptors; /* the doorbell, then that of each entry */
+	uint64_t *user_data;	    /* of each entry */
+	uint32_t begun;		    /* since the ring was made, modulo 2^32 */
+	/* [W:holder of the ring R:any] how many entries wait */
+	struct pin_atomic_u32 count;
+	/*
+	 * [W:holder of the ring R:any] tasks that its worker had run when it
+	 * last checked them; UINT64_MAX: a sleep has found something since
+	 */
+	struct pin_atomic_u64 looked_run;
+};
+
 struct pin_ring {
 	/* [const] after init */
 	const struct pin_host *host;
@@ -157,6 +172,7 @@ struct pin_ring {
 	struct io_uring_sqe *queued; /* a circle of `credit` entries */
 	uint32_t queued_head;
 	uint32_t queued_count;
+	struct pin_sync_waits waits;
 };
 
 int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
@@ -352,6 +368,24 @@ bool pin_ring_has_completions(const struct pin_ring *ring);
 bool pin_ring_owes_completions(const struct pin_ring *ring);
 uint32_t pin_ring_reaped(const struct pin_ring *ring);
 
+/*
+ * There are polls to check, as their worker has run something since the last
+ * check. Any thread: a guess then. Relaxed: whoever acts on it holds the ring.
+ */
+static inline bool pin_sync_waits_are_due(const struct pin_ring *ring)
+{
+	return pin_load_relaxed_u32(&ring->waits.count) > 0 &&
+		pin_load_relaxed_u64(&ring->meter->tasks_run) !=
+		pin_load_relaxed_u64(&ring->waits.looked_run);
+}
+
+/* Something is in flight whose end pin_ring_wait() waits for. */
+static inline bool pin_ring_may_wait(const struct pin_ring *ring)
+{
+	return ring->in_flight > 0 &&
+		(!ring->is_fallback || pin_load_relaxed_u32(&ring->waits.count) > 0);
+}
+
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
 
@@ -438,6 +472,32 @@ void pin_ring_doorbell(struct pin_ring *ring);
  * or a negative errno. -EOPNOTSUPP: an operation the library never uses here.
  */
 int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
+
+/*
+ * Polls of descriptors, which one call of ppoll(2) waits for, all together. All
+ * are on the worker, but for the doorbell.
+ */
+
+int pin_sync_waits_init(struct pin_ring *ring);
+void pin_sync_waits_fini(struct pin_ring *ring);
+
+/*
+ * Carries out the poll that the entry asks for. Its events, or a negative
+ * errno; 0: none yet, and it waits from now on.
+ */
+int32_t pin_sync_wait_begin(struct pin_ring *ring, const struct io_uring_sqe *sqe);
+
+/* Delivers those that are over; how many. Does not sleep. */
+uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
+
+/* Sleeps until a poll is over, the doorbell rings, or the deadline comes. */
+void pin_sync_waits_sleep(struct pin_ring *ring, uint64_t deadline_ns);
+
+/* Whether the entry of that user_data waits. */
+bool pin_sync_waits_hold(const struct pin_ring *ring, uint64_t user_data);
+
+/* It waits no longer, and is not delivered. False: it did not wait. */
+bool pin_sync_waits_drop(struct pin_ring *ring, uint64_t user_data);
 
 /*
  * The same with the I/O priority that the entry asks for: 0, the thread's own.

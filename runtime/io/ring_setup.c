@@ -160,6 +160,11 @@ static int init_fallback(struct pin_ring *ring, uint32_t entries)
 	if (ring->queued == NULL) {
 		return -ENOMEM;
 	}
+	if (pin_sync_waits_init(ring) < 0) {
+		pin_heap_release(
+			ring->host, ring->queued, PIN_HEAP_ALIGN, entries, sizeof(*ring->queued));
+		return -ENOMEM;
+	}
 	ring->is_initialised = true;
 	return 0;
 }
@@ -248,10 +253,11 @@ void pin_ring_fini(struct pin_ring *ring)
 		PIN_CHECK(ring->queued_count == 0);
 		pin_heap_release(ring->host, ring->queued, PIN_HEAP_ALIGN, ring->credit,
 			sizeof(*ring->queued));
+		pin_sync_waits_fini(ring);
 	} else {
 		ring->host->ring_exit(&ring->uring);
 	}
-	if (ring->doorbell_fd >= 0) {
+	if (!ring->is_fallback && ring->doorbell_fd >= 0) {
 		close(ring->doorbell_fd);
 	}
 	ring->is_initialised = false;

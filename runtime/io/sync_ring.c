@@ -5,6 +5,9 @@
  *
  * ring.c calls it in place of an enter, so that everything above sees the same
  * completions.
+ *
+ * Invariant: no call on a socket sleeps. It says -EAGAIN, and its request goes
+ * on with a poll (io/socket.c), which sync_wait.c waits for.
  */
 #include "runtime/io/ring.h"
 
@@ -18,8 +21,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -191,6 +196,85 @@ static long execute_linkat(const struct io_uring_sqe *sqe)
 static long execute_symlinkat(const struct io_uring_sqe *sqe)
 {
 	return symlinkat(address_of(sqe->addr), sqe->fd, address_of(sqe->off));
+}
+
+/* ---- sockets ---- */
+
+/* Without sleeping: in a ring it is sync_wait.c that knows of this entry. */
+static long execute_poll(const struct io_uring_sqe *sqe)
+{
+	struct pollfd descriptor = {.fd = sqe->fd, .events = (short)sqe->poll_events};
+	int rc = poll(&descriptor, 1, 0);
+
+	return rc <= 0 ? rc : descriptor.revents;
+}
+
+static int set_flags(int fd, int flags)
+{
+	return fcntl(fd, F_SETFL, flags);
+}
+
+/*
+ * No flag of the call keeps it from sleeping. The socket keeps O_NONBLOCK:
+ * taken off again, it would be missing while another worker is in its call.
+ */
+static long execute_accept(const struct io_uring_sqe *sqe)
+{
+	int flags = fcntl(sqe->fd, F_GETFL);
+
+	if (flags < 0 ||
+		((flags & O_NONBLOCK) == 0 && set_flags(sqe->fd, flags | O_NONBLOCK) < 0)) {
+		return -1;
+	}
+	if (sqe->addr != 0) {
+		const uint32_t *room = address_of(sqe->off);
+
+		pin_in_flight_fill(address_of(sqe->addr), *room);
+	}
+	return accept4(
+		sqe->fd, address_of(sqe->addr), address_of(sqe->off), (int)sqe->accept_flags);
+}
+
+/* The kernel goes on with a connection that its call has only begun. */
+static long execute_connect(const struct io_uring_sqe *sqe)
+{
+	int flags = fcntl(sqe->fd, F_GETFL);
+	int error;
+	int rc;
+
+	if (flags < 0 ||
+		((flags & O_NONBLOCK) == 0 && set_flags(sqe->fd, flags | O_NONBLOCK) < 0)) {
+		return -1;
+	}
+	rc = connect(sqe->fd, address_of(sqe->addr), (socklen_t)sqe->off);
+	error = errno;
+	if ((flags & O_NONBLOCK) == 0) {
+		(void)set_flags(sqe->fd, flags);
+	}
+	errno = error;
+	return rc;
+}
+
+static long execute_recv(const struct io_uring_sqe *sqe)
+{
+	pin_in_flight_fill(address_of(sqe->addr), sqe->len);
+	return recv(sqe->fd, address_of(sqe->addr), sqe->len, (int)sqe->msg_flags | MSG_DONTWAIT);
+}
+
+static long execute_send(const struct io_uring_sqe *sqe)
+{
+	PIN_DCHECK((sqe->msg_flags & MSG_NOSIGNAL) != 0);
+	return send(sqe->fd, address_of(sqe->addr), sqe->len, (int)sqe->msg_flags | MSG_DONTWAIT);
+}
+
+static long execute_shutdown(const struct io_uring_sqe *sqe)
+{
+	return shutdown(sqe->fd, (int)sqe->len);
+}
+
+static long execute_socket(const struct io_uring_sqe *sqe)
+{
+	return socket(sqe->fd, (int)sqe->off, (int)sqe->len);
 }
 
 static long execute_nop(const struct io_uring_sqe *sqe)

@@ -596,6 +596,20 @@ static enum pin_step step_out(struct pin_worker *worker)
 	return PIN_STEP_RAN;
 }
 
+/* The runtime is stopped or drained: so are requests, all or some of them. */
+static PIN_APART void end_requests(struct pin_worker *worker)
+{
+	if (!pin_requests_owe_ends(worker)) {
+		return;
+	}
+	if (pin_shared_is_stopping(worker->shared)) {
+		pin_requests_stop(worker);
+		pin_wait_cancel_all(worker);
+	} else {
+		pin_requests_drain(worker);
+	}
+}
+
 /*
  * Returns after each batch and each sleep, so that the caller can interleave
  * workers as it likes; PIN_STEP_EXIT is the last.
@@ -609,9 +623,8 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (pin_load_acquire_u32(&worker->shared->has_ended) != 0) {
 		return PIN_STEP_EXIT;
 	}
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared)) && !worker->cancel_sent) {
-		pin_requests_stop(worker);
-		pin_wait_cancel_all(worker);
+	if (PIN_UNLIKELY(pin_shared_is_ending(worker->shared))) {
+		end_requests(worker);
 	}
 	if (PIN_UNLIKELY(pin_retire_is_asked(worker))) {
 		return step_out(worker);

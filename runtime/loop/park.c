@@ -56,7 +56,7 @@ static bool has_own_work(const struct pin_worker *worker)
 		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
 		pin_commands_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
-		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+		pin_requests_owe_ends(worker);
 }
 
 bool pin_park_has_work(const struct pin_worker *worker)
@@ -121,7 +121,6 @@ static uint64_t next_due_ns(struct pin_worker *worker)
 
 static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
-	PIN_DCHECK(!worker->ring.is_fallback); /* which has no doorbell */
 	pin_remote_reap_enter(worker);
 	/*
 	 * A worker that was just in its ring may have made room there, taken
@@ -234,8 +233,9 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 }
 
 /*
- * Without io_uring there is no doorbell; a worker that then still has requests
- * only seems to park, as they are work.
+ * Without io_uring a worker sleeps on its futex, or in a poll of what its
+ * requests wait for; while it has any that it can carry out it only seems to
+ * park, as they are work.
  */
 bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
 {
@@ -245,8 +245,7 @@ bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mo
 	*out_mode = PIN_PARK_FUTEX;
 	may_park = !pin_remote_reap_has_room_for_more(worker);
 	pin_device_stall_note_used(worker);
-	if (may_park && !worker->ring.is_fallback &&
-		(worker->ring.in_flight > 0 || pin_commands_is_busy(worker))) {
+	if (may_park && (pin_ring_may_wait(&worker->ring) || pin_commands_is_busy(worker))) {
 		*out_mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
 		pin_commands_watch(worker);

@@ -168,8 +168,7 @@ static bool must_stay_awake(const struct pin_worker *worker)
 		!pin_external_is_empty(worker) || !pin_inbox_is_empty(&worker->timer_cancels) ||
 		pin_remote_reap_has_work(worker) || pin_commands_has_work(worker) ||
 		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
-		pin_load_acquire_u32(&shared->has_ended) != 0 ||
-		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+		pin_load_acquire_u32(&shared->has_ended) != 0 || pin_requests_owe_ends(worker);
 }
 
 /*

@@ -103,6 +103,8 @@ static const struct row rows[] = {
 	COUNT(files_unable, files_by_way[PINION_WAY_UNABLE]),
 	COUNT(buffer_waits, buffer_waits),
 	COUNT(workers_rebound, rebinds),
+	COUNT(received_bytes, received_bytes),
+	COUNT(sent_bytes, sent_bytes),
 };
 
 _Static_assert(PIN_ARRAY_COUNT(rows) == PIN_COUNTS, "a row for each field");

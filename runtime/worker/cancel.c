@@ -124,13 +124,32 @@ int pin_request_cancel(struct pin_shared *shared, struct pin_worker *worker,
 struct among {
 	uintptr_t begin;
 	uintptr_t end;
+	bool is_drain; /* only those that might wait for ever */
 };
 
+/*
+ * A drain ends it: the kernel has tried it, and waits. With a deadline it would
+ * end anyway; in the list of those that wait for room it has yet to be tried.
+ */
+static bool is_endless(const struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	return pin_request_has(request, PIN_OP_WAITS_FOR_PEER) && request->deadline_ns == 0 &&
+		!private->is_waiting &&
+		(!worker->ring.is_fallback ||
+			pin_sync_waits_hold(&worker->ring, (uintptr_t)request));
+}
+
 /* Those without a file: only where the range is all there is. */
-static bool is_among(const struct pinion_request *request, const struct among *among)
+static bool is_among(const struct pin_worker *worker, const struct pinion_request *request,
+	const struct among *among)
 {
 	uintptr_t place = (uintptr_t)request->file;
 
+	if (among->is_drain && !is_endless(worker, request)) {
+		return false;
+	}
 	return place >= among->begin && place < among->end;
 }
 
@@ -146,7 +165,7 @@ static uint32_t abandon_list(
 		struct pinion_request *request = pin_request_of_link(private);
 
 		next = link->next;
-		if (is_among(request, among) && pin_request_cancel_own(worker, private)) {
+		if (is_among(worker, request, among) && pin_request_cancel_own(worker, private)) {
 			pin_request_abandon_in_flight(worker, request, -ECANCELED);
 			count++;
 		}
@@ -194,17 +213,17 @@ static uint32_t abandon(struct pin_worker *worker, const struct among *among)
 
 uint32_t pin_requests_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
 {
-	struct among among = {0, UINTPTR_MAX};
+	struct among among = {.end = UINTPTR_MAX};
 
 	if (file != NULL) {
-		among = (struct among){(uintptr_t)file, (uintptr_t)(file + 1)};
+		among = (struct among){.begin = (uintptr_t)file, .end = (uintptr_t)(file + 1)};
 	}
 	return abandon(worker, &among);
 }
 
 void pin_requests_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes)
 {
-	struct among among = {(uintptr_t)memory, (uintptr_t)memory + bytes};
+	struct among among = {.begin = (uintptr_t)memory, .end = (uintptr_t)memory + bytes};
 
 	pin_remote_reap_enter(worker);
 	abandon(worker, &among);
@@ -217,5 +236,19 @@ void pin_requests_stop(struct pin_worker *worker)
 	pin_remote_reap_enter(worker);
 	worker->cancel_sent = true;
 	pin_requests_abandon_all(worker, NULL);
+	pin_remote_reap_leave(worker);
+}
+
+/*
+ * The kernel takes entries in their order: it tries a request that was
+ * submitted just before this, and its cancel comes after that.
+ */
+void pin_requests_drain(struct pin_worker *worker)
+{
+	struct among among = {.end = UINTPTR_MAX, .is_drain = true};
+
+	pin_remote_reap_enter(worker);
+	worker->drained_moves = pin_requests_moves(worker);
+	(void)abandon_list(worker, &worker->in_flight, &among);
 	pin_remote_reap_leave(worker);
 }

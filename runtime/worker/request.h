@@ -380,6 +380,38 @@ void pin_requests_abandon_among(struct pin_worker *worker, const void *memory, s
 /* Asks for the end of all there is; nothing starts any more. */
 void pin_requests_stop(struct pin_worker *worker);
 
+/*
+ * The runtime is drained: asks for the end of those that wait for a peer and
+ * have no deadline, as they might for ever. The kernel has tried each of them
+ * once by then: an answer still goes out.
+ */
+void pin_requests_drain(struct pin_worker *worker);
+
+/*
+ * Grows whenever a request may have begun to wait for its peer: after it was
+ * submitted, after another made room for it, after its poll was begun.
+ */
+static inline uint64_t pin_requests_moves(const struct pin_worker *worker)
+{
+	const struct pin_meter *meter = &worker->meter;
+
+	/* Relaxed: its own counts, and those of takers, which wake it after. */
+	return 1 + pin_load_relaxed_u64(&meter->requests_submitted) +
+		pin_load_relaxed_u64(&meter->requests_posted) +
+		pin_load_relaxed_u64(&meter->requests_completed) + worker->ring.waits.begun;
+}
+
+/* Whether a stop or a drain has some to be done by one of these. */
+static inline bool pin_requests_owe_ends(const struct pin_worker *worker)
+{
+	if (PIN_LIKELY(!pin_shared_is_ending(worker->shared))) {
+		return false;
+	}
+	return pin_shared_is_stopping(worker->shared)
+		? !worker->cancel_sent
+		: pin_requests_moves(worker) != worker->drained_moves;
+}
+
 /* ---- secondary rings ---- */
 
 /*

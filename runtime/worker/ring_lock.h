@@ -111,7 +111,8 @@ static inline bool pin_remote_reap_has_work(const struct pin_worker *worker)
 	if (PIN_LIKELY(!worker->shares_ring)) {
 		return pin_ring_has_work(&worker->ring);
 	}
-	return pin_remote_reap_has_gathered(worker) || pin_ring_has_completions(&worker->ring);
+	return pin_remote_reap_has_gathered(worker) || pin_ring_has_completions(&worker->ring) ||
+		pin_sync_waits_are_due(&worker->ring);
 }
 
 /* By the worker, in it: requests that wait for room in the ring can go on. */

@@ -157,6 +157,7 @@ enum pin_shared_flag {
 	PIN_SHARED_STOPPING = 1, /* set before the gate is closed */
 	PIN_SHARED_LANES = 2,	 /* not all work is normal */
 	PIN_SHARED_URGENT = 4,	 /* requests of the high lane come; never without LANES */
+	PIN_SHARED_DRAINING = 8, /* set before the gate is closed by a drain */
 };
 
 /* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
@@ -412,6 +413,7 @@ struct pin_worker {
 	bool is_dry;	 /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time; /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
+	uint64_t drained_moves;	 /* pin_requests_moves() when it last drained; 0: never */
 	uint32_t rings_due;	 /* doorbells for it so far, `rung` when all have rung */
 	bool has_timers;	 /* perhaps, on its wheel */
 	bool has_remote_batches; /* perhaps, of buffers that are to go home */
@@ -508,6 +510,13 @@ static inline uint32_t pin_shared_flags(const struct pin_shared *shared)
 static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
 {
 	return (pin_load_acquire_u32(&shared->flags) & PIN_SHARED_STOPPING) != 0;
+}
+
+/* Or is being drained. */
+static inline bool pin_shared_is_ending(const struct pin_shared *shared)
+{
+	return (pin_load_acquire_u32(&shared->flags) &
+		       (PIN_SHARED_STOPPING | PIN_SHARED_DRAINING)) != 0;
 }
 
 static inline bool pin_shared_has_lanes(const struct pin_shared *shared)

@@ -70,7 +70,9 @@ void device_probe(struct pin_kernel *kernel)
 		~(uint32_t)(PINION_IO_SINGLE_ISSUER | PINION_IO_STATX_DIOALIGN |
 			PINION_IO_CACHESTAT | PINION_IO_CLONE_BUFFERS | PINION_IO_DONTCACHE |
 			PINION_IO_REGISTERED_FILES |
-			(device.has_names ? 0 : PINION_IO_RENAMEAT | PINION_IO_LINKAT) |
+			(device.has_names ? 0
+					  : PINION_IO_RENAMEAT | PINION_IO_LINKAT |
+						PINION_IO_SHUTDOWN | PINION_IO_SOCKET) |
 			(device.has_message ? 0 : PINION_IO_SEND_MSG_RING) |
 			(device.kind == RING_DEFERRED ? 0 : PINION_IO_NO_IOWAIT) |
 			(device.takes_commands ? 0 : PINION_IO_NVME_COMMANDS));
@@ -354,4 +356,21 @@ void device_eventfd_close(int fd)
 
 	WORLD_CHECK(index < device.event_count && device.event_is_open[index]);
 	device.event_is_open[index] = false;
+}
+
+bool device_eventfd_is_raised(int fd)
+{
+	uint32_t index = (uint32_t)(fd - EVENT_FD);
+
+	WORLD_CHECK(index < device.event_count && device.event_is_open[index]);
+	return device.event_counts[index] > 0;
+}
+
+bool device_eventfd_clear(int fd)
+{
+	bool was_raised = device_eventfd_is_raised(fd);
+
+	world_point();
+	device.event_counts[fd - EVENT_FD] = 0;
+	return was_raised;
 }

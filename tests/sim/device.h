@@ -56,5 +56,8 @@ int device_update_buffers(int fd, const struct io_uring_rsrc_update2 *update);
 int device_eventfd(void);
 ssize_t device_eventfd_write(int fd, const void *bytes, size_t length);
 void device_eventfd_close(int fd);
+bool device_eventfd_is_raised(int fd);
+/* Whether it was. */
+bool device_eventfd_clear(int fd);
 
 #endif

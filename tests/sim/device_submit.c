@@ -19,6 +19,18 @@ enum {
 	LOST_BYTES_PER_MILLE = 100,
 };
 
+/* When it is over. */
+static uint64_t due_ns(const struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	if (disk_waits(sqe->opcode)) {
+		return disk_peer_ns();
+	}
+	/* A request that cannot be cancelled would never end. */
+	return !ring->is_polled && !ring->is_wide && disk_is_stuck()
+		? WORLD_NEVER
+		: world_now_ns() + disk_latency_ns();
+}
+
 static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)sqe->addr;
@@ -42,10 +54,7 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 	workload_request_starts(sqe->user_data);
 	ring->operations[i] = (struct operation){
 		.sqe = *sqe,
-		/* A request that cannot be cancelled would never end. */
-		.due_ns = !ring->is_polled && !ring->is_wide && disk_is_stuck()
-			? WORLD_NEVER
-			: world_now_ns() + disk_latency_ns(),
+		.due_ns = due_ns(ring, sqe),
 	};
 	if (ring->is_wide) {
 		memcpy(&ring->operations[i].command, sqe->cmd, sizeof(struct nvme_uring_cmd));
@@ -224,7 +233,11 @@ static void start(struct ring *ring, const struct io_uring_sqe *sqe)
 	}
 	switch (sqe->opcode) {
 	case IORING_OP_POLL_ADD:
-		start_poll(ring, sqe);
+		if (is_request(sqe->user_data)) {
+			start_operation(ring, sqe);
+		} else {
+			start_poll(ring, sqe);
+		}
 		break;
 	case IORING_OP_ASYNC_CANCEL:
 		cancel(ring, sqe);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <pinion/file.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -18,6 +19,8 @@
 enum {
 	LATENCY_NS_MIN = 2 * 1000,
 	LATENCY_NS_SPREAD = 60 * 1000,
+	PEER_NS_SPREAD = 300 * 1000,
+	SILENT_PER_MILLE = 50,
 	/* Of commands: their status. */
 	NVME_READ = 0x02,
 	STATUS_INTERRUPTED = 0x021,
@@ -192,6 +195,33 @@ bool disk_takes(uint8_t opcode)
 	}
 }
 
+bool disk_waits(uint8_t opcode)
+{
+	return opcode == IORING_OP_POLL_ADD || opcode == IORING_OP_ACCEPT ||
+		opcode == IORING_OP_CONNECT || opcode == IORING_OP_RECV || opcode == IORING_OP_SEND;
+}
+
+uint64_t disk_peer_ns(void)
+{
+	return world_chance(SILENT_PER_MILLE) ? WORLD_NEVER
+					      : world_now_ns() + 1 + world_random(PEER_NS_SPREAD);
+}
+
+/*
+ * A stream: some bytes, at least one. Those that are received follow each other
+ * in memory.
+ */
+static int32_t move_some(const struct io_uring_sqe *sqe)
+{
+	uint32_t length = cut_short(sqe->len);
+
+	WORLD_CHECK(sqe->len > 0);
+	if (sqe->opcode == IORING_OP_RECV) {
+		disk_fill((uint8_t *)(uintptr_t)sqe->addr, sqe->addr, length);
+	}
+	return (int32_t)length;
+}
+
 int32_t disk_execute(const struct io_uring_sqe *sqe)
 {
 	if (world_chance(faults.io_error)) {
@@ -219,6 +249,18 @@ int32_t disk_execute(const struct io_uring_sqe *sqe)
 		return look(sqe);
 	case IORING_OP_OPENAT:
 		return DISK_FD;
+	case IORING_OP_POLL_ADD:
+		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
+		return POLLIN;
+	case IORING_OP_RECV:
+	case IORING_OP_SEND:
+		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
+		return move_some(sqe);
+	case IORING_OP_ACCEPT:
+		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
+		return DISK_NEW_SOCKET_FD;
+	case IORING_OP_SOCKET:
+		return DISK_NEW_SOCKET_FD;
 	case IORING_OP_FSYNC:
 	case IORING_OP_FALLOCATE:
 	case IORING_OP_CLOSE:

@@ -24,6 +24,8 @@ struct pinion_file;
 #define DISK_FD 2000
 #define DISK_NAMESPACE_FD 2001
 #define DISK_NAMESPACE_ID 7u
+#define DISK_SOCKET_FD 2002
+#define DISK_NEW_SOCKET_FD 2003
 #define DISK_COMMAND_BLOCKS 3u
 #define DISK_FILE_BYTES (UINT64_C(1) << 20)
 #define DISK_BLOCK_BYTES 512u
@@ -37,6 +39,10 @@ void disk_open_namespace(struct pinion_file *file);
 uint64_t disk_latency_ns(void);
 /* Whether it never ends by itself. */
 bool disk_is_stuck(void);
+/* When the peer of a socket does something, which may be never. */
+uint64_t disk_peer_ns(void);
+/* It waits for a peer. */
+bool disk_waits(uint8_t opcode);
 /* Carries a request out now; its result. */
 int32_t disk_execute(const struct io_uring_sqe *sqe);
 

@@ -10,6 +10,7 @@
 #include "runtime/host/heap.h"
 #include "runtime/worker/watchdog.h"
 #include "tests/sim/device.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/host.h"
 #include "tests/sim/world.h"
 
@@ -203,6 +204,62 @@ static void sim_unmap(void *memory, size_t bytes)
 	world_fail("an unmap of memory that was never mapped");
 }
 
+/* ---- descriptors ---- */
+
+enum { READY_PER_MILLE = 60 };
+
+static void sim_event_raise(int fd)
+{
+	uint64_t one = 1;
+
+	(void)device_eventfd_write(fd, &one, sizeof(one));
+}
+
+static bool is_raised(const void *arg)
+{
+	return device_eventfd_is_raised(*(const int *)arg);
+}
+
+/* The doorbell, or sockets; how many are ready. */
+static int look_at(struct pollfd *descriptors, uint32_t count, bool is_any_due)
+{
+	uint32_t due = is_any_due ? (uint32_t)world_random(count) : UINT32_MAX;
+	int ready = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pollfd *descriptor = &descriptors[i];
+		bool is_socket = descriptor->fd == DISK_SOCKET_FD;
+		bool is_ready = is_socket ? i == due || world_chance(READY_PER_MILLE)
+					  : device_eventfd_is_raised(descriptor->fd);
+
+		descriptor->revents = is_ready ? POLLIN : 0;
+		ready += is_ready ? 1 : 0;
+	}
+	return ready;
+}
+
+/* The first, when it sleeps, is the doorbell. */
+static int sim_descriptors_wait(struct pollfd *descriptors, uint32_t count, uint64_t deadline_ns)
+{
+	uint64_t peer_ns = disk_peer_ns();
+	int ready;
+
+	world_point();
+	device_thread_enters_kernel();
+	ready = look_at(descriptors, count, false);
+	if (ready > 0 || deadline_ns == 0) {
+		return ready;
+	}
+	if (world_chance(faults.spurious)) {
+		return -EINTR;
+	}
+	world_event("polls descriptors", count, 0);
+	world_sleep(WORLD_RING, NULL, is_raised, &descriptors[0].fd,
+		peer_ns < deadline_ns ? peer_ns : deadline_ns);
+	world_event("has polled descriptors", count, 0);
+	return look_at(descriptors, count, peer_ns <= world_now_ns());
+}
+
 static bool sim_fd_is_scarce(int fd)
 {
 	(void)fd;
@@ -214,6 +271,11 @@ const struct pin_host pin_host_linux = {
 	.futex_wait = sim_futex_wait,
 	.futex_wake = sim_futex_wake,
 	.yield = sim_yield,
+	.event_create = device_eventfd,
+	.event_raise = sim_event_raise,
+	.event_clear = device_eventfd_clear,
+	.event_close = device_eventfd_close,
+	.descriptors_wait = sim_descriptors_wait,
 	.fence_all = sim_fence_all,
 	.thread_start = sim_thread_start,
 	.thread_join = sim_thread_join,

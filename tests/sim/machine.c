@@ -154,6 +154,9 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 		return -ECANCELED;
 	}
 	world_busy(disk_latency_ns());
+	if (disk_waits(sqe->opcode) && world_random(2) == 0) {
+		return -EAGAIN;
+	}
 	return disk_execute(sqe);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/ring.c, io/ring_setup.c, io/nvme_command.c, io/request.c,
- * io/operation_table.c and io/transfer.c, whose few system calls outside the
- * host go to the device.
+ * The real io/ring.c, io/ring_setup.c, io/sync_wait.c, io/nvme_command.c,
+ * io/request.c, io/operation_table.c, io/socket.c and io/transfer.c, whose few
+ * system calls outside the host go to the device.
  */
 #include "runtime/host/block_device.h"
 #include "runtime/io/in_flight.h"
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 
 #include "runtime/io/ring.c"
 #include "runtime/io/ring_setup.c"
+#include "runtime/io/sync_wait.c"
 
 #undef eventfd
 #undef write
@@ -56,4 +58,10 @@ static int read_by_call(int fd, const struct nvme_uring_cmd *command)
 #include "runtime/io/nvme_command.c"
 #include "runtime/io/operation_table.c"
 #include "runtime/io/request.c"
+
+/* All sockets are streams. */
+#define getsockopt(fd, level, name, value, bytes) \
+	(*(value) = SOCK_STREAM, (void)(fd), (void)(bytes), 0)
+
+#include "runtime/io/socket.c"
 #include "runtime/io/transfer.c"

@@ -189,6 +189,7 @@ static void end_runtime(bool is_stop)
 {
 	world_event(is_stop ? "stops" : "drains", 0, 0);
 	workload.is_stopping = is_stop;
+	workload.is_draining = !is_stop;
 	WORLD_CHECK((is_stop ? pinion_runtime_stop : pinion_runtime_drain)(workload.runtime) == 0);
 }
 

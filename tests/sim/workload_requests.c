@@ -12,7 +12,9 @@
 #include "tests/sim/world.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* For reads that find no buffer: a block each, aligned as the disk asks. */
 static uint8_t own_memory[WORKLOAD_TASKS_MAX][WORKLOAD_READ_BYTES_MAX]
@@ -135,6 +137,20 @@ static bool memory_holds(const struct workload_entry *read, uint32_t length)
 	return true;
 }
 
+/* Bytes of a stream: some, or all that were asked for. */
+static bool is_moved_right(const struct workload_entry *read)
+{
+	const struct pinion_request *request = &read->request;
+	uint64_t result = (uint64_t)request->result;
+
+	return result == request->done_bytes &&
+		((request->flags & MSG_WAITALL) != 0
+				? result == request->length_bytes
+				: result > 0 && result <= request->length_bytes) &&
+		(request->op == PINION_OP_SEND ||
+			disk_holds(read->memory, (uintptr_t)read->memory, (uint32_t)result));
+}
+
 /* What it did, when it says that it went well. */
 static bool is_done_right(const struct workload_entry *read)
 {
@@ -154,6 +170,14 @@ static bool is_done_right(const struct workload_entry *read)
 		return request->result >= 0;
 	case PINION_OP_CLOSE:
 		return request->result == 0 && read->opened.fd == -1;
+	case PINION_OP_POLL:
+		return request->result == POLLIN;
+	case PINION_OP_ACCEPT:
+	case PINION_OP_SOCKET:
+		return request->result == DISK_NEW_SOCKET_FD;
+	case PINION_OP_RECV:
+	case PINION_OP_SEND:
+		return is_moved_right(read);
 	case PINION_OP_STATX:
 		return request->result == 0 && read->status.stx_size == DISK_FILE_BYTES;
 	default:
@@ -165,7 +189,9 @@ static void check_result(const struct workload_entry *read)
 {
 	const struct pinion_request *request = &read->request;
 	int64_t result = request->result;
-	bool may_cancel = workload.is_stopping || workload.cancels_all || read->was_cancelled;
+	bool may_cancel = workload.is_stopping || workload.cancels_all || read->was_cancelled ||
+		(workload.is_draining && request->deadline_ns == 0 &&
+			pin_request_has(request, PIN_OP_WAITS_FOR_PEER));
 
 	if (fails_rightly(request) || (result == -ECANCELED && may_cancel) ||
 		(result == -ETIME && request->deadline_ns != 0 &&
@@ -264,6 +290,14 @@ static void shape(struct workload_entry *read)
 	if (request->op == PINION_OP_OPEN || request->op == PINION_OP_CLOSE) {
 		disk_open(&read->opened);
 		request->file = &read->opened;
+	}
+	if (pin_request_has(request, PIN_OP_WAITS_FOR_PEER)) {
+		read->opened = (struct pinion_file){.fd = DISK_SOCKET_FD};
+		request->file = &read->opened;
+	}
+	if (pin_request_has(request, PIN_OP_FILLS | PIN_OP_TAKES) &&
+		request->op != PINION_OP_ACCEPT) {
+		request->flags = world_random(2) == 0 ? MSG_WAITALL : 0;
 	}
 	if (program->urgent_percent > 0 && pin_request_has(request, PIN_OP_MOVES) &&
 		world_random(100) < program->urgent_percent) {

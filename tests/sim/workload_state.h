@@ -55,6 +55,7 @@ struct workload {
 	struct pinion_file namespace; /* the same bytes, read by commands */
 	uint32_t entry_count;
 	bool is_stopping;
+	bool is_draining;
 	bool cancels_all; /* a request that cancels others was submitted */
 	bool was_free;	  /* of limits: a depth that is not set may be kept, unused */
 	/* The books. */

@@ -84,6 +84,8 @@ static const struct meaning of_workers[] = {
 	{"files_unable", "Files opened that cannot be read past the page cache."},
 	{"buffer_waits", "Tasks that waited for one of the worker's buffers."},
 	{"workers_rebound", "Times that the worker was bound to its CPUs again."},
+	{"received_bytes", "Bytes received from sockets by requests."},
+	{"sent_bytes", "Bytes sent to sockets by requests."},
 	{"queue_depth", "Tasks in the worker's own queue and in its slot."},
 	{"requests_in_flight", "Requests submitted and not completed."},
 	{"look_interval", "Tasks between two checks of the shared queue."},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a request ends once, by `run`, however its submission, its completion,
- * a cancel, its deadline and a stop fall together: [REQUEST-1]. G2.
+ * a cancel, its deadline and a stop fall together: [REQUEST-1]; a drain ends
+ * one that waits for its peer. G2.
  * Method: real workers, and a device that completes when it likes or, held,
  * only cancelled requests. Time stops: deadline 1 has passed, UINT64_MAX never
  * comes. Requests are submitted from outside, some of them urgent, or by a task
@@ -352,6 +353,64 @@ static void run_cancel_and_stop(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- a drain ---- */
+
+/* Of what waits for its peer, and nothing but the drain ends it. */
+static void drain(void)
+{
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(run_count == 1 && request.result == -ECANCELED);
+	model_runtime_end(runtime);
+}
+
+static void run_drain(void)
+{
+	begin(1, PINION_OP_POLL, 0);
+	submit();
+	drain();
+}
+
+static void submit_there(struct model_task *task)
+{
+	(void)task;
+	submit();
+}
+
+/* Submitted before it, meanwhile or after it has begun. */
+static void run_drain_of_later(void)
+{
+	begin(1, PINION_OP_POLL, 0);
+	tasks[0].body = submit_there;
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
+	drain();
+}
+
+/* Of drain and cancel one ends it. */
+static void cancel_there_now(void *arg)
+{
+	(void)arg;
+	cancel();
+}
+
+static void run_drain_and_cancel(void)
+{
+	uint32_t canceller;
+
+	begin(1, PINION_OP_POLL, 0);
+	submit();
+	canceller = model_thread_start("canceller", cancel_there_now, NULL);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_thread_join(canceller);
+	MODEL_CHECK(run_count == 1 && request.result == -ECANCELED);
+	model_runtime_end(runtime);
+}
+
+static const struct model_mutant drain_mutants[] = {
+	{"a worker does not heed it", {MODEL_SKIP, "end_requests", "pin_requests_drain"}},
+	{"no worker is notified", {MODEL_SKIP, "end", "pin_wake_all"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant submit_mutants[] = {
 	{"the worker is not notified", {MODEL_SKIP, "pin_external_push", "pin_wake_worker"}},
 	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
@@ -432,6 +491,9 @@ static const struct model_case cases[] = {
 	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_mutants, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, done_mutants, NULL},
+	{"drain", run_drain, 2, 1, 0, drain_mutants, NULL},
+	{"drain_of_later", run_drain_of_later, 2, 1, 0, NULL, NULL},
+	{"drain_and_cancel", run_drain_and_cancel, 2, 1, 0, NULL, NULL},
 };
 
 int main(void)

@@ -340,7 +340,12 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
 			? (void)0 \
 			: pin_run_or_cancel(worker, link, source))
+/* SKIP: a worker does not heed a drain. */
+#define pin_requests_drain(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_requests_drain") ? (void)0 \
+								     : pin_requests_drain(worker))
 #include "runtime/loop/loop.c"
+#undef pin_requests_drain
 #undef pin_run_or_cancel
 /* SKIP: a ring goes although its doorbell has yet to ring. */
 #define pin_retire_has_rung(worker) \

@@ -47,7 +47,8 @@ static void check_texts(void)
 		"PINION_IO_WITHOUT: \"openat,speed\" is not a value for io_without: it takes a "
 		"list of nothing,ext-arg,openat,registered-buffers,registered-ring,coop-taskrun,"
 		"single-issuer,defer-taskrun,statx-dioalign,cachestat,clone-buffers,send-msg-ring,"
-		"no-iowait,dontcache,registered-files,nvme-commands,no-sqarray,renameat,linkat\n");
+		"no-iowait,dontcache,registered-files,nvme-commands,no-sqarray,renameat,linkat,"
+		"shutdown,socket\n");
 	expect_refused("PINION_SEED", "0xg",
 		"PINION_SEED: \"0xg\" is not a value for seed: it takes a number of 64 bits\n");
 	expect_refused(

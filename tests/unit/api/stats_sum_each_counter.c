@@ -83,6 +83,8 @@ static const struct counter of_runtime[] = {
 	RUNTIME(steal_rounds, steal_rounds),
 	RUNTIME(timers_processed, timers_processed),
 	RUNTIME(rebinds, workers_rebound),
+	RUNTIME(received_bytes, received_bytes),
+	RUNTIME(sent_bytes, sent_bytes),
 };
 
 /* check_jobs() has those that were completed, and failed. */

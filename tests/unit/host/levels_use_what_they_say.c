@@ -67,7 +67,7 @@ static void check_tables(void)
 	}
 	expect_number("what Linux 5.15 had",
 		PINION_IO_EXT_ARG | PINION_IO_OPENAT | PINION_IO_REGISTERED_BUFFERS |
-			PINION_IO_RENAMEAT | PINION_IO_LINKAT,
+			PINION_IO_RENAMEAT | PINION_IO_LINKAT | PINION_IO_SHUTDOWN,
 		kernel.features);
 
 	kernel = newest();

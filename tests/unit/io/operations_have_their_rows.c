@@ -52,13 +52,28 @@ static bool make_entry(struct io_uring_sqe *out_sqe)
 	return true;
 }
 
-/* Kernels got them in 5.11 and 5.15, the others with the rings of 5.10. */
+/* Kernels got them in 5.11, 5.15, 5.19; the others with the rings of 5.10. */
 static uint32_t needed_by(uint8_t opcode)
 {
+	if (opcode == IORING_OP_SOCKET) {
+		return PINION_IO_SOCKET;
+	}
+	if (opcode == IORING_OP_SHUTDOWN) {
+		return PINION_IO_SHUTDOWN;
+	}
 	if (opcode >= IORING_OP_MKDIRAT) {
 		return PINION_IO_LINKAT;
 	}
 	return opcode >= IORING_OP_RENAMEAT ? PINION_IO_RENAMEAT : 0;
+}
+
+/* Of a missing name, a descriptor, a domain. */
+static int error_of(uint32_t needed)
+{
+	if (needed == PINION_IO_SOCKET) {
+		return -EAFNOSUPPORT;
+	}
+	return needed == PINION_IO_SHUTDOWN ? -EBADF : -ENOENT;
 }
 
 /* On a ring that lacks what it needs: not submitted, but done by a call. */
@@ -70,7 +85,7 @@ static void check_beyond(uint16_t op)
 	expect_true(rows[op].name, !pin_request_submit(&ring, &request));
 	expect_true(rows[op].name, pin_request_is_beyond(&ring, &request));
 	expect_true(rows[op].name, pin_request_carry_out(&ring, &request));
-	expect_number(rows[op].name, -ENOENT, request.result);
+	expect_number(rows[op].name, error_of(rows[op].needs), request.result);
 	ring.lacks = lacked;
 	expect_true(rows[op].name, !pin_request_is_beyond(&ring, &request));
 }

@@ -137,6 +137,46 @@ static void expect_vector(const struct iovec *vector, uint32_t count, uint64_t l
 	expect_refused(request, -EINVAL, words);
 }
 
+static void check_sockets(void)
+{
+	static struct pinion_file socket_file = {.fd = 0};
+	struct pinion_request request = {.task.run = ended, .op = PINION_OP_RECV};
+
+	request.bytes = memory;
+	expect_refused(request, -EINVAL, "request refused: file is NULL");
+	request.file = &socket_file;
+	request.length_bytes = UINT64_C(0x7ffff001);
+	expect_refused(request, -EINVAL,
+		"request refused: length_bytes is 2147479553, not 0 to 2147479552");
+	request.length_bytes = 1;
+	request.flags = UINT32_C(1) << 31;
+	expect_refused(
+		request, -EINVAL, "request refused: flags is 0x80000000, more than 0x7fffffff");
+	request.flags = 0;
+	request.bytes = NULL;
+	expect_refused(request, -EINVAL, "request refused: bytes is NULL");
+	request.op = PINION_OP_SEND;
+	expect_refused(request, -EINVAL, "request refused: bytes is NULL");
+	request.op = PINION_OP_CONNECT;
+	expect_refused(request, -EINVAL, "request refused: address is NULL");
+	request.op = PINION_OP_ACCEPT;
+	expect_refused(
+		request, -EINVAL, "request refused: address is NULL, and length_bytes 1, not 0");
+	request.length_bytes = 0;
+	request.flags = SOCK_NONBLOCK | 1;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x801: 0x1 is unknown");
+	request.op = PINION_OP_POLL;
+	request.flags = 0x8001;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x8001: 0x8000 is unknown");
+	request.op = PINION_OP_SHUTDOWN;
+	request.flags = 3;
+	expect_refused(request, -EINVAL,
+		"request refused: flags is 3, none of SHUT_RD, SHUT_WR, SHUT_RDWR");
+	request.flags = SHUT_RDWR;
+	request.file = NULL;
+	expect_refused(request, -EINVAL, "request refused: file is NULL");
+}
+
 static void check_vectors(void)
 {
 	struct iovec vector[] = {{memory, PAGE}, {memory + PAGE, PAGE}};
@@ -420,6 +460,7 @@ int main(void)
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	message_count = 0;
 	check_transfers();
+	check_sockets();
 	check_vectors();
 	check_streams();
 	check_options();

@@ -475,7 +475,7 @@ static void check_fields(void)
 	before = stats_of(0);
 	expect_number("of the other", 0, (long long)before.read_bytes);
 	expect_text("first", "tasks_run", pin_counts_name(0));
-	expect_text("last", "workers_rebound", pin_counts_name(PIN_COUNTS - 1));
+	expect_text("last", "sent_bytes", pin_counts_name(PIN_COUNTS - 1));
 	expect_number(
 		"no worker", -ENOENT, pinion_worker_get_stats(runtime, 2, &before, sizeof(before)));
 	expect_number("no worker", -ENOENT,
