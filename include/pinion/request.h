@@ -120,10 +120,34 @@ enum pinion_op {
 	 * do not get.
 	 */
 	PINION_OP_SOCKET = 24,
+	/*
+	 * file, message, flags: MSG_*, without MSG_WAITALL. As sendmsg(2), with
+	 * the results of SEND. The message and all that it names stay in place,
+	 * and unchanged, until `task.run` is entered.
+	 */
+	PINION_OP_SENDMSG = 25,
+	/*
+	 * The same, as recvmsg(2), which fills the message, with the results of
+	 * RECV. Programs that are executed do not get descriptors that come.
+	 */
+	PINION_OP_RECVMSG = 26,
+	/*
+	 * file, offset_bytes, length_bytes, flags: an advice of
+	 * posix_fadvise(2). Here and below a length is less than 4 GiB; 0: to
+	 * the end. 0.
+	 */
+	PINION_OP_FADVISE = 27,
+	PINION_OP_MADVISE = 28, /* bytes, length_bytes, flags: an advice of madvise(2). 0 */
+	/*
+	 * file, offset_bytes, length_bytes, flags: of sync_file_range(2). 0.
+	 * Not a promise that the data is on the disk: FDATASYNC is.
+	 */
+	PINION_OP_SYNC_FILE_RANGE = 29,
 };
 
-struct iovec;	 /* of sys/uio.h */
-struct sockaddr; /* of sys/socket.h */
+struct iovec;  /* of sys/uio.h */
+struct msghdr; /* of sys/socket.h */
+struct sockaddr;
 struct statx;
 
 /* The first and the last argument of socket(2). */
@@ -153,6 +177,7 @@ struct pinion_request {
 		 */
 		const struct iovec *vector;
 		struct sockaddr *address; /* CONNECT reads it, ACCEPT fills it */
+		struct msghdr *message;	  /* of SENDMSG and RECVMSG */
 	};
 	union {
 		uint64_t offset_bytes;	     /* a multiple of the file's offset alignment */
@@ -237,7 +262,18 @@ struct pinion_request {
  * Without io_uring the worker itself carries requests out, some at a time, and
  * runs nothing else meanwhile. It cannot cancel an operation that it has begun.
  * The same holds, before its call returns, for operations that this kernel's
- * rings lack: before Linux 5.15 those on names, RENAME to SYMLINK.
+ * rings lack: before Linux 5.15 those on names, RENAME to SYMLINK, before 5.11
+ * SHUTDOWN, before 5.19 SOCKET.
+ *
+ * POLL, ACCEPT, CONNECT, RECV, SEND, SENDMSG and RECVMSG wait for a peer, and
+ * perhaps for ever: a drain of the runtime ends those without a deadline that
+ * cannot go on at once, with -ECANCELED. O_NONBLOCK makes no difference to
+ * them, MSG_DONTWAIT does: -EAGAIN. Each that waits takes a place in its
+ * worker's ring (`ring_entries` of the tuning). Without io_uring they wait as
+ * well, in poll(2), while the worker runs tasks; ACCEPT then sets O_NONBLOCK on
+ * its `file`. After a cancel or a deadline a connection may be half made, and a
+ * message half sent: close it; and an ACCEPT or SOCKET that was cancelled may
+ * still result in a descriptor.
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.

@@ -26,6 +26,7 @@
 #include <pinion/request.h>
 
 #if defined(PIN_ASAN) || defined(PIN_TSAN)
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -50,6 +51,9 @@ static inline uint32_t pin_in_flight_count(const struct pinion_request *request)
 	if (pin_request_has(request, PIN_OP_GATHERS)) {
 		return request->vector_count;
 	}
+	if (pin_request_has(request, PIN_OP_HAS_MESSAGE)) {
+		return (uint32_t)request->message->msg_iovlen;
+	}
 	return pin_request_has(request, PIN_OP_MOVES | PIN_OP_LOOKS | PIN_OP_FILLS | PIN_OP_TAKES)
 		? 1
 		: 0;
@@ -61,6 +65,8 @@ static inline struct iovec pin_in_flight_piece(const struct pinion_request *requ
 
 	if (pin_request_has(request, PIN_OP_GATHERS)) {
 		piece = request->vector[index];
+	} else if (pin_request_has(request, PIN_OP_HAS_MESSAGE)) {
+		piece = request->message->msg_iov[index];
 	} else if (pin_request_has(request, PIN_OP_MOVES | PIN_OP_FILLS | PIN_OP_TAKES)) {
 		piece = (struct iovec){
 			.iov_base = request->bytes, .iov_len = request->length_bytes};

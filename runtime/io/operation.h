@@ -94,6 +94,19 @@
 		execute_shutdown) \
 	OP(set, SOCKET, PINION, PINION_IO_SOCKET, PIN_OP_IS_WHOLE, IORING_OP_SOCKET, \
 		check_nothing, pin_socket_prepare_new, goes_on_if_interrupted, execute_socket) \
+	OP(set, SENDMSG, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_TAKES | PIN_OP_HAS_MESSAGE, \
+		IORING_OP_SENDMSG, pin_socket_check_message, pin_socket_prepare_sendmsg, \
+		pin_socket_sendmsg_goes_on, execute_sendmsg) \
+	OP(set, RECVMSG, PINION, 0, PIN_OP_WAITS_FOR_PEER | PIN_OP_FILLS | PIN_OP_HAS_MESSAGE, \
+		IORING_OP_RECVMSG, pin_socket_check_message, pin_socket_prepare_recvmsg, \
+		pin_socket_recvmsg_goes_on, execute_recvmsg) \
+	OP(set, FADVISE, PINION, 0, PIN_OP_IS_WHOLE, IORING_OP_FADVISE, check_range, \
+		prepare_fadvise, goes_on_if_interrupted, execute_fadvise) \
+	OP(set, MADVISE, PINION, 0, PIN_OP_IS_WHOLE, IORING_OP_MADVISE, check_madvise, \
+		prepare_madvise, goes_on_if_interrupted, execute_madvise) \
+	OP(set, SYNC_FILE_RANGE, PINION, 0, PIN_OP_IS_WHOLE, IORING_OP_SYNC_FILE_RANGE, \
+		check_range, prepare_sync_file_range, goes_on_if_interrupted, \
+		execute_sync_file_range) \
 	OP(set, OPEN_PLAIN, PIN, 0, PIN_OP_IS_WHOLE | PIN_OP_STAYS, IORING_OP_OPENAT, \
 		check_open_plain, prepare_open_plain, goes_on_if_interrupted, execute_openat)
 
@@ -114,9 +127,10 @@ enum pin_op_trait {
 	 * For what another does, so without a bound in time; tells no device.
 	 */
 	PIN_OP_WAITS_FOR_PEER = 1 << 9,
-	/* Of those, the kernel writes to, or reads, the memory of `bytes`. */
+	/* Of those, the kernel writes to, or reads, the memory of `bytes`, */
 	PIN_OP_FILLS = 1 << 10,
 	PIN_OP_TAKES = 1 << 11,
+	PIN_OP_HAS_MESSAGE = 1 << 12, /* or of `message` */
 };
 
 enum pin_op_place {

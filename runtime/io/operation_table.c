@@ -237,6 +237,61 @@ static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request,
 	return false;
 }
 
+/* An entry has 32 bits for the length of these. */
+static int check_short(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->length_bytes > UINT32_MAX) {
+		return pin_refuse(why, -EINVAL, "length_bytes is %llu, not 0 to 4294967295",
+			(unsigned long long)request->length_bytes);
+	}
+	if (request->flags > INT32_MAX) {
+		return pin_refuse(
+			why, -EINVAL, "flags is 0x%x, more than 0x7fffffff", request->flags);
+	}
+	return 0;
+}
+
+static int check_range(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->offset_bytes > INT64_MAX - UINT32_MAX) {
+		return pin_refuse(why, -EINVAL,
+			"offset_bytes is %llu, not 0 to 9223372032559808512",
+			(unsigned long long)request->offset_bytes);
+	}
+	return request->file != NULL ? check_short(request, why)
+				     : pin_refuse(why, -EINVAL, "file is NULL");
+}
+
+static int check_madvise(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return request->bytes != NULL ? check_short(request, why)
+				      : pin_refuse(why, -EINVAL, "bytes is NULL");
+}
+
+static void prepare_fadvise(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_fadvise(sqe, request->file->fd, request->offset_bytes,
+		(off_t)request->length_bytes, (int)request->flags);
+}
+
+static void prepare_madvise(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_madvise(
+		sqe, request->bytes, (off_t)request->length_bytes, (int)request->flags);
+}
+
+static void prepare_sync_file_range(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_sync_file_range(sqe, request->file->fd, (unsigned)request->length_bytes,
+		request->offset_bytes, (int)request->flags);
+}
+
 static int check_timeout(const struct pinion_request *request, struct pin_refusal *why)
 {
 	return request->deadline_ns != 0 ? 0 : pin_refuse(why, -EINVAL, "deadline_ns is 0");

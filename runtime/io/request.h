@@ -363,6 +363,19 @@ bool pin_socket_recv_goes_on(
 bool pin_socket_send_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 
+/* The same of those whose memory is that of a message. */
+int pin_socket_check_message(const struct pinion_request *request, struct pin_refusal *why);
+
+void pin_socket_prepare_sendmsg(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_socket_prepare_recvmsg(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+
+bool pin_socket_sendmsg_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+bool pin_socket_recvmsg_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+
 /* ---- entries of NVMe commands ---- */
 
 /*

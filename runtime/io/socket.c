@@ -70,6 +70,22 @@ int pin_socket_check_bytes(const struct pinion_request *request, struct pin_refu
 	return check_length(request, why);
 }
 
+int pin_socket_check_message(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->message == NULL) {
+		return pin_refuse(why, -EINVAL, "message is NULL");
+	}
+	if (request->message->msg_iovlen > PIN_VECTOR_COUNT_MAX) {
+		return pin_refuse(why, -EINVAL, "message->msg_iovlen is %zu, not 0 to %d",
+			request->message->msg_iovlen, PIN_VECTOR_COUNT_MAX);
+	}
+	if (request->message->msg_iov == NULL && request->message->msg_iovlen > 0) {
+		return pin_refuse(why, -EINVAL, "message->msg_iov is NULL");
+	}
+	/* Some kernels go on within a message, others do not. */
+	return check_flags(request, INT32_MAX & ~(uint32_t)MSG_WAITALL, why);
+}
+
 int pin_socket_check_accept(const struct pinion_request *request, struct pin_refusal *why)
 {
 	int rc = check_flags(request, SOCK_NONBLOCK | SOCK_CLOEXEC, why);
@@ -185,6 +201,26 @@ void pin_socket_prepare_send(
 	if (!prepare_wait(sqe, request)) {
 		io_uring_prep_send(sqe, request->file->fd, bytes, length,
 			(int)(request->flags | MSG_NOSIGNAL));
+	}
+}
+
+void pin_socket_prepare_sendmsg(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	if (!prepare_wait(sqe, request)) {
+		io_uring_prep_sendmsg(
+			sqe, request->file->fd, request->message, request->flags | MSG_NOSIGNAL);
+	}
+}
+
+void pin_socket_prepare_recvmsg(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	if (!prepare_wait(sqe, request)) {
+		io_uring_prep_recvmsg(sqe, request->file->fd, request->message,
+			request->flags | MSG_CMSG_CLOEXEC);
 	}
 }
 
@@ -322,4 +358,29 @@ bool pin_socket_recv_goes_on(struct pin_ring *ring, struct pinion_request *reque
 bool pin_socket_send_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
 	return moved_goes_on(ring, request, result, &ring->meter->sent_bytes);
+}
+
+/* One message, or a part of it, and no more. */
+static bool message_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result,
+	struct pin_atomic_u64 *meter)
+{
+	if (!is_attempt(request, *result)) {
+		return waits_or_retries(
+			ring, request, result, (request->flags & MSG_DONTWAIT) == 0);
+	}
+	request->done_bytes = (uint64_t)*result;
+	pin_meter_add(meter, (uint64_t)*result);
+	return false;
+}
+
+bool pin_socket_sendmsg_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result)
+{
+	return message_goes_on(ring, request, result, &ring->meter->sent_bytes);
+}
+
+bool pin_socket_recvmsg_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result)
+{
+	return message_goes_on(ring, request, result, &ring->meter->received_bytes);
 }

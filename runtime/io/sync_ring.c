@@ -24,6 +24,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -198,6 +199,25 @@ static long execute_symlinkat(const struct io_uring_sqe *sqe)
 	return symlinkat(address_of(sqe->addr), sqe->fd, address_of(sqe->off));
 }
 
+/* Its error is its result. */
+static long execute_fadvise(const struct io_uring_sqe *sqe)
+{
+	int rc = posix_fadvise(sqe->fd, (off_t)sqe->off, sqe->len, (int)sqe->fadvise_advice);
+
+	errno = rc;
+	return rc == 0 ? 0 : -1;
+}
+
+static long execute_madvise(const struct io_uring_sqe *sqe)
+{
+	return madvise(address_of(sqe->addr), sqe->len, (int)sqe->fadvise_advice);
+}
+
+static long execute_sync_file_range(const struct io_uring_sqe *sqe)
+{
+	return sync_file_range(sqe->fd, (off_t)sqe->off, sqe->len, sqe->sync_range_flags);
+}
+
 /* ---- sockets ---- */
 
 /* Without sleeping: in a ring it is sync_wait.c that knows of this entry. */
@@ -265,6 +285,22 @@ static long execute_send(const struct io_uring_sqe *sqe)
 {
 	PIN_DCHECK((sqe->msg_flags & MSG_NOSIGNAL) != 0);
 	return send(sqe->fd, address_of(sqe->addr), sqe->len, (int)sqe->msg_flags | MSG_DONTWAIT);
+}
+
+static long execute_sendmsg(const struct io_uring_sqe *sqe)
+{
+	PIN_DCHECK((sqe->msg_flags & MSG_NOSIGNAL) != 0);
+	return sendmsg(sqe->fd, address_of(sqe->addr), (int)sqe->msg_flags | MSG_DONTWAIT);
+}
+
+static long execute_recvmsg(const struct io_uring_sqe *sqe)
+{
+	struct msghdr *message = address_of(sqe->addr);
+
+	for (size_t i = 0; i < message->msg_iovlen; i++) {
+		pin_in_flight_fill(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+	}
+	return recvmsg(sqe->fd, message, (int)sqe->msg_flags | MSG_DONTWAIT);
 }
 
 static long execute_shutdown(const struct io_uring_sqe *sqe)

@@ -13,6 +13,7 @@
 #include <pinion/file.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -198,7 +199,9 @@ bool disk_takes(uint8_t opcode)
 bool disk_waits(uint8_t opcode)
 {
 	return opcode == IORING_OP_POLL_ADD || opcode == IORING_OP_ACCEPT ||
-		opcode == IORING_OP_CONNECT || opcode == IORING_OP_RECV || opcode == IORING_OP_SEND;
+		opcode == IORING_OP_CONNECT || opcode == IORING_OP_RECV ||
+		opcode == IORING_OP_SEND || opcode == IORING_OP_SENDMSG ||
+		opcode == IORING_OP_RECVMSG;
 }
 
 uint64_t disk_peer_ns(void)
@@ -220,6 +223,13 @@ static int32_t move_some(const struct io_uring_sqe *sqe)
 		disk_fill((uint8_t *)(uintptr_t)sqe->addr, sqe->addr, length);
 	}
 	return (int32_t)length;
+}
+
+/* Of a message of one piece, which is not received. */
+static int32_t move_message(const struct msghdr *message)
+{
+	WORLD_CHECK(message->msg_iovlen == 1);
+	return (int32_t)cut_short((uint32_t)message->msg_iov[0].iov_len);
 }
 
 int32_t disk_execute(const struct io_uring_sqe *sqe)
@@ -256,6 +266,10 @@ int32_t disk_execute(const struct io_uring_sqe *sqe)
 	case IORING_OP_SEND:
 		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
 		return move_some(sqe);
+	case IORING_OP_SENDMSG:
+	case IORING_OP_RECVMSG:
+		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
+		return move_message((const struct msghdr *)(uintptr_t)sqe->addr);
 	case IORING_OP_ACCEPT:
 		WORLD_CHECK(sqe->fd == DISK_SOCKET_FD);
 		return DISK_NEW_SOCKET_FD;

@@ -80,6 +80,12 @@ static void cut_memory(struct workload_entry *read)
 	uint64_t left = request->length_bytes;
 	uint32_t count = 0;
 
+	if (pin_request_has(request, PIN_OP_HAS_MESSAGE)) {
+		read->vector[0] = (struct iovec){.iov_base = read->memory, .iov_len = left};
+		read->message = (struct msghdr){.msg_iov = read->vector, .msg_iovlen = 1};
+		request->message = &read->message;
+		return;
+	}
 	if (!pin_request_has(request, PIN_OP_GATHERS)) {
 		request->bytes = read->memory;
 		return;
@@ -147,7 +153,7 @@ static bool is_moved_right(const struct workload_entry *read)
 		((request->flags & MSG_WAITALL) != 0
 				? result == request->length_bytes
 				: result > 0 && result <= request->length_bytes) &&
-		(request->op == PINION_OP_SEND ||
+		(request->op != PINION_OP_RECV ||
 			disk_holds(read->memory, (uintptr_t)read->memory, (uint32_t)result));
 }
 
@@ -177,6 +183,8 @@ static bool is_done_right(const struct workload_entry *read)
 		return request->result == DISK_NEW_SOCKET_FD;
 	case PINION_OP_RECV:
 	case PINION_OP_SEND:
+	case PINION_OP_SENDMSG:
+	case PINION_OP_RECVMSG:
 		return is_moved_right(read);
 	case PINION_OP_STATX:
 		return request->result == 0 && read->status.stx_size == DISK_FILE_BYTES;
@@ -296,7 +304,7 @@ static void shape(struct workload_entry *read)
 		request->file = &read->opened;
 	}
 	if (pin_request_has(request, PIN_OP_FILLS | PIN_OP_TAKES) &&
-		request->op != PINION_OP_ACCEPT) {
+		!pin_request_has(request, PIN_OP_HAS_MESSAGE) && request->op != PINION_OP_ACCEPT) {
 		request->flags = world_random(2) == 0 ? MSG_WAITALL : 0;
 	}
 	if (program->urgent_percent > 0 && pin_request_has(request, PIN_OP_MOVES) &&

@@ -40,6 +40,7 @@ struct workload_entry {
 	uint32_t worker_index;			    /* that it was submitted on; UINT32_MAX: any */
 	bool was_cancelled;
 	struct pinion_file opened;
+	struct msghdr message;
 	struct statx status;
 	/* Of tasks that await those they have spawned. */
 	struct workload_entry *joiner;

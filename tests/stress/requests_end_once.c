@@ -14,7 +14,9 @@
 #include "tests/support/scratch.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 enum {
 	THREADS = 3,
@@ -44,6 +46,8 @@ struct slot {
 	struct pin_atomic_u32 submitted_count;
 	struct pinion_file opened; /* by it, or for it to close */
 	struct iovec vector[2];	   /* of its bytes, the second half first */
+	struct iovec piece;	   /* of its message: its bytes */
+	struct msghdr message;
 	uint8_t bytes[BLOCK] __attribute__((aligned(BLOCK)));
 };
 
@@ -58,6 +62,12 @@ static struct pinion_runtime *runtime;
 static struct pinion_file file;
 static struct slot slots[THREADS][REQUESTS];
 static struct pin_atomic_u32 wrong_count;
+/* Of each end requests receive and send, so one may fill up. */
+static struct pinion_file pair[2];
+static struct pinion_file shut[2]; /* for SHUTDOWN alone */
+static struct pinion_file listener;
+static struct sockaddr_un place;
+static socklen_t place_bytes = sizeof(place);
 
 static void note_wrong(bool is_wrong)
 {
@@ -80,6 +90,44 @@ static const char *path_of(uint16_t op)
 		return "made";
 	default:
 		return "file";
+	}
+}
+
+/* Where it is of sockets, or of memory that is in pieces. */
+static void prepare_socket(struct slot *slot, uint32_t number)
+{
+	struct pinion_request *request = &slot->one.request;
+
+	slot->piece = (struct iovec){slot->bytes, BLOCK};
+	slot->message = (struct msghdr){.msg_iov = &slot->piece, .msg_iovlen = 1};
+	switch (request->op) {
+	case PINION_OP_POLL:
+	case PINION_OP_RECV:
+	case PINION_OP_SEND:
+		request->file = &pair[number % 2];
+		break;
+	case PINION_OP_SENDMSG:
+	case PINION_OP_RECVMSG:
+		request->file = &pair[number % 2];
+		request->message = &slot->message;
+		break;
+	case PINION_OP_ACCEPT:
+		request->file = &listener;
+		break;
+	case PINION_OP_CONNECT:
+		slot->opened.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		request->file = &slot->opened;
+		request->address = (struct sockaddr *)&place;
+		request->length_bytes = place_bytes;
+		break;
+	case PINION_OP_SHUTDOWN:
+		request->file = &shut[0];
+		break;
+	case PINION_OP_SOCKET:
+		request->flags = SOCK_STREAM;
+		break;
+	default:
+		break;
 	}
 }
 
@@ -106,6 +154,7 @@ static void prepare(struct slot *slot, uint32_t number)
 		request->vector_count = 2;
 	}
 	request->status = &status[number];
+	prepare_socket(slot, number);
 }
 
 /* It has ended, or never began. */
@@ -115,7 +164,10 @@ static void prepare_again(struct slot *slot, struct random_source *random)
 
 	request->offset_bytes = random_below(random, FILE_BYTES / BLOCK) * BLOCK;
 	request->deadline_ns = 0;
-	if (request->op == PINION_OP_TIMEOUT ||
+	if (request->op == PINION_OP_SOCKET) {
+		request->socket = (struct pinion_socket){.domain = AF_UNIX};
+	}
+	if (request->op == PINION_OP_TIMEOUT || pin_request_has(request, PIN_OP_WAITS_FOR_PEER) ||
 		(request->op != PINION_OP_CANCEL && random_below(random, 4) == 0)) {
 		request->deadline_ns =
 			pinion_clock_now_ns() + random_below(random, DEADLINE_NS_MAX);
@@ -152,6 +204,26 @@ static void check_result(const struct slot *slot)
 		break;
 	case PINION_OP_TIMEOUT:
 		note_wrong(result >= 0);
+		break;
+	case PINION_OP_ACCEPT:
+	case PINION_OP_SOCKET:
+		if (result >= 0) {
+			close((int)result);
+			return;
+		}
+		break;
+	case PINION_OP_CONNECT:
+		note_wrong(result > 0);
+		if (result == -EISCONN || result == -EAGAIN || result == -ECONNRESET) {
+			return;
+		}
+		break;
+	case PINION_OP_POLL:
+	case PINION_OP_RECV:
+	case PINION_OP_SEND:
+	case PINION_OP_SENDMSG:
+	case PINION_OP_RECVMSG:
+		note_wrong(result == 0 || result > BLOCK);
 		break;
 	case PINION_OP_CANCEL:
 		note_wrong(result < 0);
@@ -257,6 +329,37 @@ static void run_once(uint64_t seed, uint32_t io_level, uint32_t round_count, boo
 	pinion_runtime_destroy(runtime);
 }
 
+static void open_pair(struct pinion_file files[2])
+{
+	int fds[2];
+
+	expect_ready("pair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+	files[0] = (struct pinion_file){.fd = fds[0]};
+	files[1] = (struct pinion_file){.fd = fds[1]};
+}
+
+static void open_sockets(void)
+{
+	open_pair(pair);
+	open_pair(shut);
+	place.sun_family = AF_UNIX;
+	listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* The kernel chooses a name that no file has. */
+	expect_ready("listener",
+		bind(listener.fd, (struct sockaddr *)&place, sizeof(place.sun_family)) == 0 &&
+			listen(listener.fd, 2) == 0 &&
+			getsockname(listener.fd, (struct sockaddr *)&place, &place_bytes) == 0);
+}
+
+static void close_sockets(void)
+{
+	for (int i = 0; i < 2; i++) {
+		close(pair[i].fd);
+		close(shut[i].fd);
+	}
+	close(listener.fd);
+}
+
 int main(void)
 {
 	struct random_source random;
@@ -278,12 +381,14 @@ int main(void)
 	options.flags = PINION_FILE_READ | PINION_FILE_WRITE;
 	options.direct = PINION_DIRECT_NEVER;
 	expect_number("open", 0, pinion_file_open_with(&file, "file", &options));
+	open_sockets();
 	for (uint32_t i = 0; i < count && expect_failure_count == 0; i++) {
 		run_once(seed + i, PINION_IO_AUTO, ROUNDS, false);
 		run_once(seed + i, PINION_IO_AUTO, ROUNDS, true);
 		run_once(seed + i, PINION_IO_FALLBACK, ROUNDS, i % 2 == 0);
 	}
 	pinion_file_close(&file);
+	close_sockets();
 	scratch_leave();
 	return expect_status();
 }

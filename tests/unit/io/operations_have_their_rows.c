@@ -15,12 +15,15 @@
 #include "tests/support/scratch.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 static struct pin_ring ring;
 static struct pinion_file file = {.fd = -1, .memory_align_bytes = 1, .offset_align_bytes = 1};
 static struct pinion_request request;
 static uint8_t bytes[64];
+static struct iovec piece = {bytes, 16};
+static struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
 static const struct iovec vector[] = {{bytes, 16}, {bytes + 16, 48}};
 
 static const struct {
@@ -128,6 +131,9 @@ static void check(uint16_t op)
 	if (pin_request_has(&request, PIN_OP_GATHERS)) {
 		request.vector = vector;
 		request.vector_count = 2;
+	}
+	if (pin_request_has(&request, PIN_OP_HAS_MESSAGE)) {
+		request.message = &message;
 	}
 	file.way = PINION_WAY_ASKED; /* nothing is asked of its descriptor */
 	expect_number(rows[op].name, 0, pin_request_check(&request));

@@ -140,6 +140,7 @@ static void expect_vector(const struct iovec *vector, uint32_t count, uint64_t l
 static void check_sockets(void)
 {
 	static struct pinion_file socket_file = {.fd = 0};
+	static struct msghdr message_head = {.msg_iovlen = 1025};
 	struct pinion_request request = {.task.run = ended, .op = PINION_OP_RECV};
 
 	request.bytes = memory;
@@ -168,6 +169,18 @@ static void check_sockets(void)
 	request.op = PINION_OP_POLL;
 	request.flags = 0x8001;
 	expect_refused(request, -EINVAL, "request refused: flags is 0x8001: 0x8000 is unknown");
+	request.op = PINION_OP_SENDMSG;
+	request.flags = 0;
+	expect_refused(request, -EINVAL, "request refused: message is NULL");
+	request.message = &message_head;
+	expect_refused(
+		request, -EINVAL, "request refused: message->msg_iovlen is 1025, not 0 to 1024");
+	request.op = PINION_OP_RECVMSG;
+	message_head.msg_iovlen = 1;
+	expect_refused(request, -EINVAL, "request refused: message->msg_iov is NULL");
+	message_head.msg_iovlen = 0;
+	request.flags = MSG_WAITALL;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x100: 0x100 is unknown");
 	request.op = PINION_OP_SHUTDOWN;
 	request.flags = 3;
 	expect_refused(request, -EINVAL,
@@ -175,6 +188,30 @@ static void check_sockets(void)
 	request.flags = SHUT_RDWR;
 	request.file = NULL;
 	expect_refused(request, -EINVAL, "request refused: file is NULL");
+}
+
+static void check_advice(void)
+{
+	struct pinion_request request = begin(PINION_OP_FADVISE);
+
+	request.length_bytes = UINT64_C(1) << 32;
+	expect_refused(request, -EINVAL,
+		"request refused: length_bytes is 4294967296, not 0 to 4294967295");
+	request.length_bytes = 0;
+	request.flags = UINT32_C(1) << 31;
+	expect_refused(
+		request, -EINVAL, "request refused: flags is 0x80000000, more than 0x7fffffff");
+	request.op = PINION_OP_SYNC_FILE_RANGE;
+	request.offset_bytes = INT64_MAX;
+	expect_refused(request, -EINVAL,
+		"request refused: offset_bytes is 9223372036854775807, not 0 to "
+		"9223372032559808512");
+	request.file = NULL;
+	request.offset_bytes = 0;
+	expect_refused(request, -EINVAL, "request refused: file is NULL");
+	request.op = PINION_OP_MADVISE;
+	request.bytes = NULL;
+	expect_refused(request, -EINVAL, "request refused: bytes is NULL");
 }
 
 static void check_vectors(void)
@@ -461,6 +498,7 @@ int main(void)
 	message_count = 0;
 	check_transfers();
 	check_sockets();
+	check_advice();
 	check_vectors();
 	check_streams();
 	check_options();

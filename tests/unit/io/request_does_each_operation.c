@@ -288,6 +288,52 @@ static void check_options(void)
 	expect_open("no size", -EINVAL, "transfers", &larger.options);
 }
 
+static int64_t advise(uint16_t op, struct pinion_file *file, uint8_t *bytes, uint64_t length_bytes,
+	uint32_t flags)
+{
+	struct requests_one one;
+	struct pinion_request *request =
+		requests_begin_transfer(&one, op, file, bytes, 0, length_bytes);
+
+	request->flags = flags;
+	return requests_do(runtime, &one);
+}
+
+static void check_advice(void)
+{
+	uint8_t *memory = mmap(NULL, 2 * (size_t)BLOCK, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pinion_file file;
+	struct pinion_file by_hand = {0};
+	int ends[2];
+
+	expect_ready("memory", memory != MAP_FAILED && pipe(ends) == 0);
+	by_hand.fd = ends[0];
+	memset(memory, 1, 2 * (size_t)BLOCK);
+	expect_number("a block", 0, advise(PINION_OP_MADVISE, NULL, memory, BLOCK, MADV_DONTNEED));
+	expect_number("is gone", 0, memory[BLOCK - 1]);
+	expect_number("and no other", 1, memory[BLOCK]);
+	expect_number("no advice", -EINVAL, advise(PINION_OP_MADVISE, NULL, memory, BLOCK, 12345));
+	expect_number("unmap", 0, munmap(memory, 2 * (size_t)BLOCK));
+	expect_number("no memory", -ENOMEM,
+		advise(PINION_OP_MADVISE, NULL, memory, BLOCK, MADV_DONTNEED));
+	expect_number("open", 0, pinion_file_open(&file, "transfers", PINION_DIRECT_NEVER));
+	expect_number(
+		"of a file", 0, advise(PINION_OP_FADVISE, &file, NULL, 0, POSIX_FADV_DONTNEED));
+	expect_number("no advice", -EINVAL, advise(PINION_OP_FADVISE, &file, NULL, BLOCK, 12345));
+	expect_number("of a pipe", -ESPIPE,
+		advise(PINION_OP_FADVISE, &by_hand, NULL, BLOCK, POSIX_FADV_NORMAL));
+	expect_number("to the disk", 0,
+		advise(PINION_OP_SYNC_FILE_RANGE, &file, NULL, BLOCK, SYNC_FILE_RANGE_WRITE));
+	expect_number(
+		"a flag", -EINVAL, advise(PINION_OP_SYNC_FILE_RANGE, &file, NULL, BLOCK, 1 << 20));
+	expect_number("of a pipe", -ESPIPE,
+		advise(PINION_OP_SYNC_FILE_RANGE, &by_hand, NULL, BLOCK, SYNC_FILE_RANGE_WRITE));
+	pinion_file_close(&file);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void check_others(void)
 {
 	struct requests_one one;
@@ -558,6 +604,7 @@ static void check(uint32_t io_level)
 	check_statx();
 	check_resolve();
 	check_options();
+	check_advice();
 	check_others();
 	check_buffer();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -191,6 +191,104 @@ static void check_messages(void)
 	close_pair(pair);
 }
 
+/* In two pieces, with room for a descriptor beside them. */
+struct letter {
+	struct iovec pieces[2];
+	struct msghdr head;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+};
+
+static void write_letter(struct letter *letter, uint8_t *bytes, size_t first, size_t second)
+{
+	*letter = (struct letter){.pieces = {{bytes, first}, {bytes + LARGE / 2, second}}};
+	letter->head = (struct msghdr){.msg_iov = letter->pieces,
+		.msg_iovlen = 2,
+		.msg_control = letter->control.bytes,
+		.msg_controllen = sizeof(letter->control.bytes)};
+}
+
+static void enclose(struct letter *letter, int fd)
+{
+	struct cmsghdr *enclosed = CMSG_FIRSTHDR(&letter->head);
+
+	*enclosed = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(enclosed), &fd, sizeof(fd));
+}
+
+static int enclosed_in(struct letter *letter)
+{
+	struct cmsghdr *enclosed = CMSG_FIRSTHDR(&letter->head);
+	int fd = -1;
+
+	expect_ready("enclosed", enclosed != NULL && enclosed->cmsg_type == SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(enclosed), sizeof(fd));
+	return fd;
+}
+
+static struct pinion_request *begin_letter(struct requests_one *one, uint16_t op,
+	struct pinion_file *file, struct letter *letter, uint32_t flags)
+{
+	struct pinion_request *request = requests_begin(one, op);
+
+	request->file = file;
+	request->message = &letter->head;
+	request->flags = flags;
+	return request;
+}
+
+static void check_letters(int flags)
+{
+	struct pinion_file pair[2];
+	struct requests_one one;
+	struct letter in;
+	struct letter out;
+	int fd;
+
+	make_pair(pair, SOCK_STREAM, flags);
+	write_letter(&in, received, 30, SOME);
+	begin_letter(&one, PINION_OP_RECVMSG, &pair[0], &in, MSG_DONTWAIT);
+	expect_number("not at once", -EAGAIN, requests_do(runtime, &one));
+	begin_letter(&one, PINION_OP_RECVMSG, &pair[0], &in, 0);
+	expect_number("submit", 0, pinion_request_submit(runtime, &one.request));
+	expect_number("behind it", 0, with_flags(PINION_OP_NOP, NULL, 0));
+	expect_number("it waits", 0, pin_load_acquire_u32(&one.entered));
+	{
+		struct requests_one letter;
+
+		write_letter(&out, sent, 100, 200);
+		enclose(&out, pair[0].fd);
+		begin_letter(&letter, PINION_OP_SENDMSG, &pair[1], &out, 0);
+		expect_number("sent", 300, requests_do(runtime, &letter));
+		expect_number("done", 300, (long long)letter.request.done_bytes);
+	}
+	expect_number("received", 300, requests_await(&one));
+	expect_number("done", 300, (long long)one.request.done_bytes);
+	expect_true("the first piece", memcmp(received, sent, 30) == 0);
+	expect_true("the second piece, from the first",
+		memcmp(received + LARGE / 2, sent + 30, 70) == 0);
+	expect_true("and from the second",
+		memcmp(received + LARGE / 2 + 70, sent + LARGE / 2, 200) == 0);
+	fd = enclosed_in(&in);
+	expect_number("not for others", FD_CLOEXEC, fcntl(fd, F_GETFD));
+	close(fd);
+	received_bytes += 300;
+	sent_bytes += 300;
+	close(pair[0].fd);
+	write_letter(&out, sent, 1, 0);
+	out.head.msg_controllen = 0;
+	begin_letter(&one, PINION_OP_SENDMSG, &pair[1], &out, 0);
+	expect_number("broken, without a signal", -EPIPE, requests_do(runtime, &one));
+	write_letter(&in, received, 30, SOME);
+	begin_letter(&one, PINION_OP_RECVMSG, &pair[1], &in, 0);
+	expect_number("the end", 0, requests_do(runtime, &one));
+	close(pair[1].fd);
+}
+
 static void check_ends(void)
 {
 	struct pinion_file pair[2];
@@ -412,6 +510,8 @@ static void check(uint32_t io_level, uint32_t without)
 	check_waiting(SOCK_NONBLOCK);
 	check_whole();
 	check_messages();
+	check_letters(0);
+	check_letters(SOCK_NONBLOCK);
 	check_ends();
 	check_polls();
 	for (uint32_t flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
