@@ -310,6 +310,7 @@ static void check_whole(uint16_t which, int32_t done)
 	request = (struct pinion_request){.task.run = never_run,
 		.op = which,
 		.file = &file,
+		.bytes = bytes,
 		.path = "x",
 		.new_path = "y",
 		.status = &status,

@@ -141,7 +141,8 @@ static void check_deadlines(void)
 static void check_early_ends(uint32_t io_level, int flags)
 {
 	open_all(flags);
-	runtime = runtimes_start(2, io_level);
+	/* Of one worker: a request behind others comes after their begin. */
+	runtime = runtimes_start(1, io_level);
 	check_cancels();
 	close_all();
 	open_all(flags);
