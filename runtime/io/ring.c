@@ -254,25 +254,36 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 	return reap_sized(ring, 0, deliver, arg);
 }
 
-/* False: it waits for its descriptor. */
-static bool execute(struct pin_ring *ring, const struct io_uring_sqe *sqe, bool has_priorities,
-	int32_t *out_result)
+static void pop_queued(struct pin_ring *ring)
 {
-	if (sqe->opcode == IORING_OP_POLL_ADD) {
-		*out_result = pin_sync_wait_begin(ring, sqe);
-		return *out_result != 0;
+	PIN_DCHECK(ring->queued_count <= ring->in_flight); /* invariant 2 */
+	ring->queued_head = (ring->queued_head + 1) % ring->credit;
+	ring->queued_count--;
+}
+
+/* A poll that waits from now on is in flight, but in the queue no longer. */
+static PIN_APART uint32_t carry_out_poll(
+	struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
+	uint64_t user_data = sqe->user_data;
+	int32_t result = pin_sync_wait_begin(ring, sqe);
+
+	pop_queued(ring);
+	if (result == 0) {
+		return 0;
 	}
-	*out_result = PIN_UNLIKELY(has_priorities) ? pin_fallback_execute_as_asked(sqe)
-						   : pin_fallback_execute(sqe);
-	return true;
+	ring->in_flight--;
+	deliver(arg, user_data, result);
+	return 1;
 }
 
 /* A bounded batch, so that tasks run between calls that may each take long. */
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
+	uint32_t delivered = count;
 	uint32_t priorities = 0; /* all bits of those that entries have asked for */
-	uint32_t delivered = 0;
 
 	PIN_DCHECK(ring->cancelling == 0); /* here a cancel is over at once */
 	PIN_DCHECK(ring->queued_head < ring->credit);
@@ -281,23 +292,24 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 		const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
 		uint64_t user_data = sqe->user_data;
 		int32_t result;
-		bool is_over;
 
-		priorities |= sqe->ioprio;
-		is_over = execute(ring, sqe, priorities != 0, &result);
-		PIN_DCHECK(ring->queued_count <= ring->in_flight); /* invariant 2 */
-		ring->queued_head = (ring->queued_head + 1) % ring->credit;
-		ring->queued_count--;
-		if (is_over) {
-			ring->in_flight--;
-			delivered++;
-			deliver(arg, user_data, result);
+		if (PIN_UNLIKELY(sqe->opcode == IORING_OP_POLL_ADD)) {
+			delivered -= 1 - carry_out_poll(ring, deliver, arg);
+			continue;
 		}
+		priorities |= sqe->ioprio;
+		result = PIN_UNLIKELY(priorities != 0) ? pin_fallback_execute_as_asked(sqe)
+						       : pin_fallback_execute(sqe);
+		pop_queued(ring);
+		ring->in_flight--;
+		deliver(arg, user_data, result);
 	}
 	if (PIN_UNLIKELY(priorities != 0)) {
 		pin_fallback_rest();
 	}
-	return delivered + pin_sync_waits_look(ring, deliver, arg);
+	return PIN_UNLIKELY(pin_sync_waits_are_due(ring))
+		? delivered + pin_sync_waits_look(ring, deliver, arg)
+		: delivered;
 }
 
 /*

@@ -487,7 +487,7 @@ void pin_sync_waits_fini(struct pin_ring *ring);
  */
 int32_t pin_sync_wait_begin(struct pin_ring *ring, const struct io_uring_sqe *sqe);
 
-/* Delivers those that are over; how many. Does not sleep. */
+/* Delivers those that are over; how many. There are some; it does not sleep. */
 uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
 /* Sleeps until a poll is over, the doorbell rings, or the deadline comes. */

@@ -148,9 +148,7 @@ uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver,
 	uint32_t count = count_of(waits);
 	uint32_t delivered = 0;
 
-	if (!pin_sync_waits_are_due(ring)) {
-		return 0;
-	}
+	PIN_DCHECK(count > 0);
 	pin_store_relaxed_u64(&waits->looked_run, pin_load_relaxed_u64(&ring->meter->tasks_run));
 	if (ring->host->descriptors_wait(&waits->descriptors[1], count, 0) <= 0) {
 		return 0;
