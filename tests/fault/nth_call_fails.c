@@ -8,13 +8,13 @@
  * same when all calls from the n-th on fail. W16, §9 of the design.
  * Method: tests/fault/failing.h between the library and libc. One small life
  * each time: create, read a file, scan a tree through the page cache and past
- * it, stop, destroy; with rings, and without. Workers enter a ring that polls
- * hundreds of times from one place: of the enters with the same stack, the
- * first eight fail, one in each life. Under ASan its own leak check looks as
- * well; there every fourth read and stat fails, from a random one, as they come
- * from few places. PINION_FAULT=KIND runs the faults of that name alone;
- * FAULT_STRIDE=7 lets every 7th call fail, from a random one, where all of them
- * take too long.
+ * it while a socket waits, stop, destroy; with rings, and without. Workers
+ * enter a ring that polls hundreds of times from one place: of the enters with
+ * the same stack, the first eight fail, one in each life. Under ASan its own
+ * leak check looks as well; there every fourth read and stat fails, from a
+ * random one, as they come from few places. PINION_FAULT=KIND runs the faults
+ * of that name alone; FAULT_STRIDE=7 lets every 7th call fail, from a random
+ * one, where all of them take too long.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -27,6 +27,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 enum {
 	LIMIT_SECONDS = 20, /* of one life */
@@ -93,6 +94,9 @@ static struct pinion_runtime *runtime;
 static struct pinion_file file;
 static struct pinion_request request;
 static struct pinion_task reader;
+static struct pinion_file ends[2]; /* of a pair of sockets */
+static struct pinion_request waiting;
+static uint8_t waited;
 static uint8_t bytes[4096] __attribute__((aligned(4096)));
 
 static struct {
@@ -101,6 +105,7 @@ static struct {
 	struct pin_atomic_u32 ignored;
 	struct pin_atomic_u32 wrong;
 	struct pin_atomic_u32 reads;
+	struct pin_atomic_u32 waits;
 	struct pin_atomic_u32 error; /* of the first file that failed */
 } seen;
 
@@ -249,6 +254,47 @@ static void check_read(bool must_work)
 	pinion_file_close(&file);
 }
 
+static int end_wait(struct pinion_task *task)
+{
+	(void)task;
+	pin_fetch_add_acq_rel_u32(&seen.waits, 1);
+	return 0;
+}
+
+/* Waits while the tree is scanned. */
+static void begin_wait(void)
+{
+	waiting = (struct pinion_request){.task.run = end_wait,
+		.op = PINION_OP_RECV,
+		.file = &ends[0],
+		.bytes = &waited,
+		.length_bytes = 1};
+	expect("submit", 0, pinion_request_submit(runtime, &waiting));
+}
+
+/* Before the drain, which would end it as well. */
+static void let_it_end(void)
+{
+	expect("send", 1, send(ends[1].fd, "x", 1, 0));
+	while (pin_load_acquire_u32(&seen.waits) == 0) {
+		sched_yield();
+	}
+}
+
+/* Its byte comes, or has been left where it failed. */
+static void check_wait(bool must_work)
+{
+	uint8_t byte;
+
+	expect("waits end", 1, pin_load_acquire_u32(&seen.waits));
+	if (must_work || waiting.result >= 0) {
+		expect("received", 1, waiting.result);
+		expect("the byte", 'x', waited);
+	} else {
+		expect("left", 1, recv(ends[0].fd, &byte, 1, MSG_DONTWAIT));
+	}
+}
+
 static void scan_tree(bool must_work, uint32_t direct)
 {
 	struct pinion_scan_stats totals = {0};
@@ -349,12 +395,15 @@ static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasti
 	}
 	if (rc == 0) {
 		check_ring(fault);
+		begin_wait();
 		read_one(must_work);
 		scan_tree(must_work, PINION_DIRECT_NEVER);
 		scan_tree(must_work, PINION_DIRECT_ALWAYS);
+		let_it_end();
 		expect("drain", 0, pinion_runtime_drain(runtime));
 		expect("stop", 0, pinion_runtime_stop(runtime));
 		check_read(must_work);
+		check_wait(must_work);
 		pinion_runtime_destroy(runtime);
 	} else {
 		expect("nothing was written", 1, runtime == NULL);
@@ -457,6 +506,15 @@ static void check_probes(void)
 	expect("threads refused", 1 + PROBES, failing_disarm());
 }
 
+static void make_ends(void)
+{
+	int fds[2];
+
+	expect("pair", 0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
+	ends[0].fd = fds[0];
+	ends[1].fd = fds[1];
+}
+
 int main(void)
 {
 	const char *only = getenv("PINION_FAULT");
@@ -472,6 +530,7 @@ int main(void)
 	make_tree();
 	make_ignored();
 	check_probes();
+	make_ends();
 	for (io_level = PINION_IO_AUTO; io_level <= PINION_IO_FALLBACK; io_level++) {
 		/* First without: what a process sets up once is there then. */
 		live_once(&none, 1, false);
