@@ -56,6 +56,7 @@ enum defect {
 	DEFECT_URGENT_LAST,	       /* tasks of urgent requests go after the ready ones */
 	DEFECT_URGENT_UNBOUNDED,       /* or pass others for ever */
 	DEFECT_STALL_UNSEEN,	       /* a worker that gets up wakes no watchdog */
+	DEFECT_POLL_KEPT,	       /* without a ring a cancel leaves a poll waiting */
 	DEFECT_COUNT,
 };
 

@@ -26,7 +26,10 @@
 #define write(fd, bytes, length) device_eventfd_write(fd, bytes, length)
 #define close(fd) device_eventfd_close(fd)
 
+#define pin_sync_waits_drop(ring, user_data) \
+	(!defect_is(DEFECT_POLL_KEPT) && pin_sync_waits_drop(ring, user_data))
 #include "runtime/io/ring.c"
+#undef pin_sync_waits_drop
 #include "runtime/io/ring_setup.c"
 #include "runtime/io/sync_wait.c"
 

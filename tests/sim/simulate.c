@@ -85,6 +85,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_WATCHDOG_UNTOLD, "watchdog_untold", "blocked", "has waited", 200},
 	{DEFECT_WATCHDOG_BLIND, "watchdog_blind", "blocked", "has waited", 200},
 	{DEFECT_STALL_UNSEEN, "stall_unseen", "stalls", "is not seen", 200},
+	{DEFECT_POLL_KEPT, "poll_kept", "peers", "nothing will ever happen", 200},
 	{DEFECT_EXTERNAL_LEFT, "external_left", "posted", "has waited", 200},
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
