@@ -114,7 +114,7 @@ uint64_t pin_process_inner_pid(int pid);
 
 /*
  * The thread under whose number /proc shows the memory and the descriptors of a
- * process: its main thread, or another one if that has ended.
+ * process: its main thread, or another thread if that has ended.
  */
 int pin_process_thread(int pid);
 

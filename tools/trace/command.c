@@ -96,8 +96,8 @@ static bool has_trace(const char *descriptors)
 
 /*
  * A process that was killed, or has called exec, has not said that its runtime
- * is destroyed. It has no trace any more, in none of its threads: of one whose
- * main thread has ended the others have the descriptors.
+ * is destroyed. None of its threads has the trace any more. If the main thread
+ * alone has ended, the others have the descriptors.
  */
 static bool is_gone(const struct job *job)
 {

@@ -2,8 +2,8 @@
 /*
  * Goal: what is read for the names of a process's functions is bounded, however
  * many files it maps and however large their tables are: 256 MiB of tables in
- * all, and 1024 files. Functions beyond have addresses for names, and a small
- * table after a large one that was too much has its names.
+ * all, and 1024 files. Functions beyond have addresses for names. A small table
+ * that still fits has its names.
  * Method: this process maps sparse files of its own: three and four tables of
  * 84 MB with a function each, a small one, and then 1100 of these.
  */
