@@ -67,6 +67,7 @@ static const struct {
 	STRUCT(pinion_scan_ops),
 	STRUCT(pinion_scan_part),
 	STRUCT(pinion_scan_stats),
+	STRUCT(pinion_socket),
 	STRUCT(pinion_task),
 	STRUCT(pinion_timer),
 	STRUCT(pinion_trace_info),

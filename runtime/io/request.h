@@ -493,9 +493,10 @@ bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_requ
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request);
 
 /*
- * Carries out one that is special, or beyond its ring, by calls; a transfer
- * from where it has got to up to the end of a part. Blocks, so a worker calls
- * it by pin_requests_carry_out(). True: it is over, and has its result.
+ * Carries out a request that is special, or beyond its ring, by calls; a
+ * transfer from where it has got to up to the end of a part. Blocks, so a
+ * worker calls it by pin_requests_carry_out(). True: it is over, and has its
+ * result.
  */
 bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 

@@ -123,7 +123,7 @@ static inline uint32_t pin_wake_batch_note_nobody(
 	if (wake_batch->fence_spawns == PIN_WAKE_BATCH_NEVER) {
 		stride = PIN_WAKE_BATCH_NEVER;
 	}
-	PIN_DCHECK(stride > 0); /* the next look is still to come */
+	PIN_DCHECK(stride > 0); /* the next check is still to come */
 	wake_batch->look_count = count + stride;
 	return stride - 1;
 }

@@ -15,8 +15,8 @@
  * caches. Where reads are over when they are submitted one for each worker
  * does.
  *
- * Nothing waits for a buffer while holding one that an earlier window needs: in
- * order, the earliest window of a file gets its buffer first.
+ * Nothing waits for a buffer while it holds a buffer that an earlier window
+ * needs: in order, the earliest window of a file gets its buffer first.
  *
  * The owner decides on the windows, and on the end: `deliver` and `done`. The
  * reader allocates nothing; the owner embeds it and lends it the tracks.

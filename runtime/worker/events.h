@@ -218,7 +218,7 @@ static inline void pin_event_note_begin(struct pin_worker *worker, enum pin_trac
 		pin_load_relaxed_u32(&worker->running_lane), pin_event_address(task), function);
 }
 
-/* With or without a look at the file; its result is a descriptor. */
+/* Whether the file was examined or not; its result is a descriptor. */
 static inline bool pin_event_opens(uint32_t operation)
 {
 	return operation == PINION_OP_OPEN || operation == PIN_OP_OPEN_PLAIN;

@@ -66,7 +66,7 @@ static void tell(struct pin_worker *worker)
 static void tell_and_pause(struct pin_worker *worker)
 {
 	const struct pin_worker *before = worker->announced;
-	/* First: the one that is woken now may be the same, and quick. */
+	/* First: the worker that is woken now may be the same, and quick. */
 	bool is_vain = before != NULL &&
 		pin_meter_read(&before->meter.tasks_run) == worker->announced_runs;
 

@@ -71,7 +71,7 @@ static void note_cpu(struct pin_stall *stall, const struct pin_thread_state *sta
 
 /*
  * It would run, but hardly had a CPU since the last reading. A thread that
- * sleeps at the moment may have waited for one before.
+ * sleeps at the moment may have waited for a CPU before.
  */
 static bool lacks_cpu(
 	const struct pin_stall *stall, const struct pin_thread_state *state, uint64_t now_ns)

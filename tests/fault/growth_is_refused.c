@@ -106,7 +106,7 @@ static void give(void *arg)
 	const struct range *range = arg;
 
 	for (uint32_t i = range->from; i < range->to; i++) {
-		/* One that was refused is reported, and no misuse as well. */
+		/* A refused growth is reported, and no misuse as well. */
 		if (buffers[i].bytes != NULL) {
 			pinion_buffer_release(runtime, &buffers[i]);
 		}

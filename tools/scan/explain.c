@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every path that the scan reports is compared with the one in question, and so
- * are the directories that it leaves out.
+ * Every path that the scan reports is compared with the path in question, and
+ * so are the directories that it leaves out.
  */
 #include "tools/scan/explain.h"
 

@@ -379,7 +379,8 @@ int scan_job_close(
 
 /*
  * Not of decoded text, whose state is elsewhere, not of a file that may be an
- * archive, which its first bytes decide, and not of one that YARA needs whole.
+ * archive, which its first bytes decide, and not of a file that YARA needs
+ * whole.
  */
 static bool may_have_parts(const struct scan_job *job)
 {

@@ -108,7 +108,7 @@ static int compile(void *arg)
 
 /*
  * Only the end of the process ends a compilation; no output has been written
- * yet that this would lose. compile_limit.h ends one that takes long.
+ * yet that this would lose. compile_limit.h ends a compilation that takes long.
  */
 static void await_compiled(struct meanwhile *compiling)
 {

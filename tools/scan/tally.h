@@ -47,8 +47,8 @@ struct tally_extra {
 	uint64_t known;
 	uint64_t allowed;
 	double seconds;
-	const struct archive_counts *archives; /* NULL: they were files like others */
-	const struct yara_counts *yara;	       /* NULL: there were no such rules */
+	const struct archive_counts *archives;	/* NULL: they were files like others */
+	const struct yara_counts *yara;		/* NULL: there were no such rules */
 	const struct throttle_targets *targets; /* NULL: there is none */
 };
 

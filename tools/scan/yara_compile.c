@@ -40,7 +40,8 @@ struct compiling {
 
 /*
  * libyara knows files by the names that they are included by. The last of a
- * name is meant: it refuses one that is included while another is being read.
+ * name is meant: it refuses a file that is included while another is being
+ * read.
  */
 static const char *path_of(const struct compiling *compiling, const char *name)
 {

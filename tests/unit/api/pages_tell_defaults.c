@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a default that a manual page or a public header names is the one that
+ * Goal: a default that a manual page or a public header names is the value that
  * the library writes: of configurations, pools, files, retries and scans.
  * Method: "Default N." of the comment that ends with "Environment: PINION_X."
  * is compared with the row of PINION_X in docs/man/pinion_config.md, whose

@@ -304,7 +304,7 @@ static void check_device(struct pinion_runtime *runtime)
 	expect_device(&got, 0);
 	expect_number("no latency", 0, (long long)got.latency_ns);
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		/* Of another disk; then the one that is asked for. */
+		/* Of another disk; then the disk that is asked for. */
 		set_account(&shared->workers[i].device_queue.accounts[0], 1000000);
 		pin_store_release_u32(&shared->workers[i].device_queue.accounts[0].disk_place, 2);
 		set_account(&shared->workers[i].device_queue.accounts[1], 10 + i);

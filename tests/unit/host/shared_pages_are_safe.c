@@ -97,7 +97,7 @@ static void check_names(void)
 	pin_shared_page_destroy(&first);
 	expect_ready("rmdir", rmdir("page") == 0);
 
-	/* Of one that has ended, and a rival that is quicker. */
+	/* Of a process that has ended, and a rival that is quicker. */
 	make(&first, "page");
 	expect_number("shown", 0, show(&first, "page"));
 	pin_shared_page_destroy(&first);

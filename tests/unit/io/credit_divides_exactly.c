@@ -226,7 +226,7 @@ static void check_queue(void)
 	expect_taken("the other's", 1, 10, 1);
 }
 
-/* One that leaves the queue holds up no other, and counts no more. */
+/* A request that leaves the queue holds up no other, and counts no more. */
 static void check_leave(void)
 {
 	begin(WORKERS, 1, 100, true);

@@ -177,7 +177,7 @@ static void check_whole(void)
 	close_pair(pair);
 }
 
-/* Each is whole, and one that does not fit is cut. */
+/* Each is whole, and a message that does not fit is cut. */
 static void check_messages(void)
 {
 	struct pinion_file pair[2];

@@ -165,7 +165,7 @@ static void check_file_end(void)
 	entry_after(4000);
 	entry_after(SIZE - 4000 - 1);
 	expect_end(1, SIZE);
-	/* So is one whose size is not known. */
+	/* So is a file whose size is not known. */
 	begin(PINION_OP_READ, LENGTH, 0);
 	file.size_bytes = 0;
 	entry();

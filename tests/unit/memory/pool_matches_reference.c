@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: whatever is done to a pool in whatever order, a buffer is handed out
- * when the books say that one is free and never otherwise, a buffer that is out
- * is not handed out, stale handles are refused without effect, and each free
- * buffer is in exactly one place: a magazine of its own node, that magazine's
- * shared stash, a remote-free batch of another node, or its home's list; and an
- * address leads to the buffer it is in. BP-9, BP-22, BP-23, BP-24, BP-26.
+ * when the books say that a buffer is free and never otherwise, a buffer that
+ * is out is not handed out, stale handles are refused without effect, and each
+ * free buffer is in exactly one place: a magazine of its own node, that
+ * magazine's shared stash, a remote-free batch of another node, or its home's
+ * list; and an address leads to the buffer it is in. BP-9, BP-22, BP-23, BP-24,
+ * BP-26.
  * Method: seeded sequences of acquires and releases by random owners and from
  * outside, flushes and mistakes, on pools of random shape, against an array of
  * the holders; all places are walked after each step.

@@ -47,7 +47,7 @@ static void start(void)
 	}
 }
 
-/* As many shortages as it takes for one that looks, that much later. */
+/* As many shortages as it takes for a thread that looks, that much later. */
 static void run_dry(const char *what, uint64_t later_ns, uint64_t counted)
 {
 	struct pinion_buffer none;

@@ -2,8 +2,8 @@
 /*
  * Goal: of the descriptors of a process its own traces are found, each once: no
  * other process's, no page that is none, none that is filled only now; the line
- * for these says so where there is no other, but not for one that was closed
- * meanwhile. A trace says when its runtime has ended. A reader's work is
+ * for these says so where there is no other, but not for a descriptor that was
+ * closed meanwhile. A trace says when its runtime has ended. A reader's work is
  * bounded: events beyond its limit count as lost, of descriptors called so it
  * opens 128. A head that goes back is refused. In a forked child so is a trace
  * that its parent has opened. `pinion trace` says that nothing happened, where

@@ -41,7 +41,7 @@ static int work(struct pinion_task *task)
 	return 0;
 }
 
-/* 1234 ns after the one before. */
+/* 1234 ns after the event before. */
 static struct pin_trace_event *add(uint32_t ring, int kind, uint64_t first, uint64_t second)
 {
 	size_t number = trace.taken_count++;

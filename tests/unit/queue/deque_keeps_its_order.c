@@ -207,7 +207,7 @@ static void check_calm(void)
 	expect_number("not calm", 0, deque.calm_count);
 }
 
-/* A thief takes no more than it has room for, and one that it holds itself. */
+/* A thief takes no more than it has room for, and the task that it holds. */
 static void check_thief_room(void)
 {
 	static struct pin_atomic_u64 slots[2][8];

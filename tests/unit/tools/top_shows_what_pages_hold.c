@@ -388,7 +388,7 @@ static void check_counts(void)
 	top_page_fini(&page);
 }
 
-/* One that ended ten minutes ago goes, a later one stays. */
+/* A page that ended ten minutes ago goes, a later one stays. */
 static void check_oldest(struct top_watch *watch, uint64_t now_ns)
 {
 	const uint64_t later_ns = now_ns - LATELY_NS;

@@ -8,7 +8,7 @@
  * worker sleeps a spawn wakes none, and its slot is closed for nothing. A
  * worker that gets up beside a sleeper looks for sleepers again. A chain
  * of tasks, each of which spawns the next and ends, wakes ever more rarely. A
- * wake counts as one in vain if the worker of the one before has run no task
+ * wake is in vain if the worker of the one before has run no task
  * since.
  * AS-23, AS-33, C7.
  * Method: the spawner waits until the other worker sleeps, spawns, and goes on

@@ -7,9 +7,9 @@
  * the metrics page shows no stalled task. No task is named where the limit is
  * not set. WP-26, WP-35, W46.
  * Method: tasks that hold their worker until the log has said something; a log
- * that keeps its lines and wakes a thread that waits for one. A worker that the
- * machine holds up is reported as well, before its task begins or when it is
- * over, and then the task is not: so each is tried until it is named itself.
+ * that keeps its lines and wakes a thread that waits for a stall. A worker that
+ * the machine holds up is reported as well, before its task begins or when it
+ * is over, and then the task is not: so each is tried until it is named itself.
  * How long it takes, how often it is said and which must not be named is in
  * stalls_are_told_by_clock, with a clock of its own: no pause of the machine
  * makes either fail.

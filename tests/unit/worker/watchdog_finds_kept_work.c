@@ -6,9 +6,9 @@
  * is counted, and the worker's next spawn looks for a sleeper and ends the
  * pause between wakes; where spawns are not announced it is only counted. A
  * worker that ends tasks, or keeps nothing, wakes none.
- * Method: one worker that is awake and one that sleeps, both without threads.
- * The watchdog's own loop runs on the test's thread, on a clock that each of
- * its waits moves to the end of the wait.
+ * Method: one worker that is awake and a worker that sleeps, both without
+ * threads. The watchdog's own loop runs on the test's thread, on a clock that
+ * each of its waits moves to the end of the wait.
  */
 #include "runtime/worker/timer.h"
 #include "runtime/worker/watchdog.h"

@@ -170,7 +170,7 @@ static uint64_t age_of(uint32_t commit)
 	return commit == GIT_NO_COMMIT ? 0 : (uint64_t)commit + 1;
 }
 
-/* Whether a place of a blob counts in place of the one that it has. */
+/* Whether a place of a blob counts in place of the blob that it has. */
 static bool is_better(const struct git_blob *blob, uint8_t reason, uint32_t commit)
 {
 	bool is_kept = reason == PINION_WALK_REASONS;
