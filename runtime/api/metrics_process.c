@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/host/shared_page.h"
+#include "runtime/host/thread_state.h"
 #include "runtime/observe/metrics_page.h"
 
 #include <dirent.h>

@@ -311,8 +311,8 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
  */
 static void show_shortage(struct pinion_pool *pool, uint64_t now_ns)
 {
-	if (pool->runtime == NULL ||
-		now_ns - pin_load_relaxed_u64(&pool->shown_ns) < SHOW_NS) { /* relaxed: a figure */
+	/* Relaxed: a figure. Another waiter may have written a later time. */
+	if (pool->runtime == NULL || now_ns < pin_load_relaxed_u64(&pool->shown_ns) + SHOW_NS) {
 		return;
 	}
 	pin_store_relaxed_u64(&pool->shown_ns, now_ns);

@@ -312,6 +312,14 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	return 0;
 }
 
+/* On the metrics page, which the workers do not write while they sleep. */
+static void show_pools(struct pin_shared *shared)
+{
+	while (!pin_metrics_publish_outside(shared, shared->host->now_ns())) {
+		shared->host->yield();
+	}
+}
+
 /*
  * Without a configuration of its own a pool gets the standard one; the
  * runtime's log serves where the pool has none.
@@ -341,7 +349,7 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 		&accepted, config, runtime == NULL ? 0 : runtime->shared.worker_count, &log);
 	rc = rc != 0 ? rc : create(runtime, &accepted, &log, out_pool);
 	if (rc == 0 && runtime != NULL) {
-		(void)pin_metrics_publish_outside(&runtime->shared, runtime->shared.host->now_ns());
+		show_pools(&runtime->shared);
 	}
 	return rc;
 }
@@ -402,7 +410,7 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 		pin_pool_fini(&pool->pool);
 		uncarve(shared, pool, pool->worker_count, stride);
 		pin_lock_release(&shared->pools_lock, shared->host);
-		(void)pin_metrics_publish_outside(shared, shared->host->now_ns());
+		show_pools(shared);
 	} else {
 		pin_pool_fini(&pool->pool);
 		pin_arena_fini(&pool->arena);

@@ -11,7 +11,6 @@
 #include "runtime/base/utf8.h"
 #include "runtime/host/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pinion/version.h>
@@ -457,41 +456,6 @@ uint64_t pin_process_inner_pid(int pid)
 		end--;
 	}
 	return end == NULL ? 0 : strtoull(end, NULL, 10);
-}
-
-/* A zombie, process or thread: it has neither memory nor descriptors. */
-static bool is_over(int number)
-{
-	char path[64];
-	char text[STAT_BYTES];
-	const char *end;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", number);
-	end = read_text(path, text, sizeof(text)) ? strrchr(text, ')') : NULL;
-	return end != NULL && end[1] == ' ' && end[2] == 'Z';
-}
-
-int pin_process_thread(int pid)
-{
-	char path[64];
-	const struct dirent *entry;
-	DIR *threads;
-	int found = pid;
-
-	if (!is_over(pid)) {
-		return pid;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	threads = opendir(path);
-	while (threads != NULL && found == pid && (entry = readdir(threads)) != NULL) {
-		int number = atoi(entry->d_name);
-
-		found = number > 0 && !is_over(number) ? number : pid;
-	}
-	if (threads != NULL) {
-		closedir(threads);
-	}
-	return found;
 }
 
 uint64_t pin_unix_now_ns(void)

@@ -112,12 +112,6 @@ uint64_t pin_process_start(int pid);
  */
 uint64_t pin_process_inner_pid(int pid);
 
-/*
- * The thread under whose number /proc shows the memory and the descriptors of a
- * process: its main thread, or another thread if that has ended.
- */
-int pin_process_thread(int pid);
-
 /* Nanoseconds since 1970. */
 uint64_t pin_unix_now_ns(void);
 

@@ -9,6 +9,7 @@
 #include "runtime/host/symbols.h"
 #include "runtime/base/check.h"
 #include "runtime/host/shared_page.h"
+#include "runtime/host/thread_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,6 +12,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -262,4 +263,41 @@ void pin_thread_look(uint32_t thread_number, struct pin_thread_state *out_state)
 		out_state->cpu_ns = cpu_ns;
 		out_state->delay_ns = delay_ns;
 	}
+}
+
+/* ---- another process ---- */
+
+/* A zombie, process or thread: it has neither memory nor descriptors. */
+static bool is_over(int number)
+{
+	char path[64];
+	char line[LINE_BYTES];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", number);
+	end = read_line(path, line) ? strrchr(line, ')') : NULL;
+	return end != NULL && end[1] == ' ' && end[2] == 'Z';
+}
+
+int pin_process_thread(int pid)
+{
+	char path[64];
+	const struct dirent *entry;
+	DIR *threads;
+	int found = pid;
+
+	if (!is_over(pid)) {
+		return pid;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	threads = opendir(path);
+	while (threads != NULL && found == pid && (entry = readdir(threads)) != NULL) {
+		int number = atoi(entry->d_name);
+
+		found = number > 0 && !is_over(number) ? number : pid;
+	}
+	if (threads != NULL) {
+		closedir(threads);
+	}
+	return found;
 }

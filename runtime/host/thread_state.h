@@ -42,4 +42,10 @@ void pin_thread_look(uint32_t thread_number, struct pin_thread_state *out_state)
 /* The path of an open file, or "descriptor 7". Does not ask its file system. */
 void pin_descriptor_describe(int fd, char *out, size_t bytes);
 
+/*
+ * The thread under whose number /proc shows the memory and the descriptors of a
+ * process: its main thread, or another thread if that has ended.
+ */
+int pin_process_thread(int pid);
+
 #endif

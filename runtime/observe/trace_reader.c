@@ -16,6 +16,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
+#include "runtime/host/thread_state.h"
 #include "runtime/queue/idle_set.h"
 
 #include <dirent.h>

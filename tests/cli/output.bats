@@ -602,6 +602,14 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 	END
 	scan --explain=tree/file --binary=skip tree
 	expect 0
+	if [[ $features == *+libarchive* ]]; then
+		tar -C tree -czf tree/file.tgz file
+		scan --explain=tree/file.tgz --binary=skip tree
+		expect 1
+		scan --explain=tree/file.tgz --binary=skip -z tree
+		expect 0
+		rm tree/file.tgz
+	fi
 	local met
 	met=$(for path in tree/file tree/hidden/name; do
 		"$PINION" scan --hard-links=once --explain="$path" tree || true

@@ -119,6 +119,20 @@ a_b:twice one.txt 0-7
 lone one.txt 8-13
 only:twice one.txt 2-7
 short_file one.txt 0-1" ]
+	# Of two files of one name each has its number.
+	echo 'rule twice { strings: $a = "alpha" condition: $a }' >other/only.yar
+	scan -b --rules=only.yar --rules=other/only.yar one.txt
+	expect 1
+	[ "$(found)" = "lone one.txt 8-13
+only.1:twice one.txt 2-7
+only.2:twice one.txt 2-7
+short_file one.txt 0-1" ]
+	# A list of which no rule is left does not stop the others.
+	printf '[[rules]]\nid = "none"\nregex = "(?:a{1,1000}){1,900}b"\n' >none.toml
+	[[ $features == *+toml* ]] || return 0
+	scan -b --rules=none.toml --rules=other/only.yar one.txt
+	expect 1
+	[ "$(found)" = "twice one.txt 2-7" ]
 }
 
 @test "whole files are searched at every window and worker count" {

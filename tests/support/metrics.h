@@ -9,8 +9,10 @@
 #include "runtime/base/base.h"
 #include "tests/support/expect.h"
 
+#include <errno.h>
 #include <pinion/log.h>
 #include <pinion/metrics.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -31,6 +33,17 @@ static inline struct pinion_metrics *open_own(uint32_t index)
 	expect_number("open", 0, pinion_metrics_open_pid(getpid(), index, note, NULL, &metrics));
 	expect_text("without a line", "", said);
 	return metrics;
+}
+
+/* A writer that has lost its CPU in a part leaves it torn for a while. */
+static inline void take_snapshot(struct pinion_metrics *metrics)
+{
+	int rc;
+
+	while ((rc = pinion_metrics_snapshot(metrics)) == -EAGAIN) {
+		sched_yield();
+	}
+	expect_number("snapshot", 0, rc);
 }
 
 /* The number of a row, remembered by the address of its name. */

@@ -9,6 +9,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/archive_kind.h"
 #include "tools/scan/job.h"
 #include "tools/signals.h"
 
@@ -171,7 +172,11 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	struct explain *explain = arg;
 
 	(void)file;
-	if (explain->options->skips_binary && scan_job_is_binary(explain->options, window)) {
+	/* Of an archive the entries decide. */
+	if (explain->options->skips_binary && scan_job_is_binary(explain->options, window) &&
+		!(explain->options->archives.is_on && !window->is_hole &&
+			archive_kind_of(window->bytes, window->length_bytes) !=
+				ARCHIVE_KIND_NONE)) {
 		settle(explain, EXPLAIN_LEFT_OUT, "a zero byte is in it (--binary=skip)");
 	}
 	return PINION_SCAN_ENOUGH;

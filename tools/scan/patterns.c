@@ -253,8 +253,8 @@ static bool measure(const struct scan_patterns *patterns, const struct matcher_o
 		rules_remove(rules, 0, is_left_out);
 	}
 	free(is_left_out);
-	is_ok = is_ok && rules->count > 0;
-	if (is_ok && recalls && rules->count < count) {
+	is_ok = is_ok && (rules->count > 0 || rules->yara != NULL);
+	if (is_ok && recalls && rules->count > 0 && rules->count < count) {
 		/* Without those they may have been compiled before. */
 		rules_cached_destroy(rules->cached);
 		rules->cached = NULL;

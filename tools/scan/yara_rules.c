@@ -108,25 +108,58 @@ static bool is_repeated(const struct names *names, const char *name)
 		(index + 1 < names->count && strcmp(names->items[index + 1], name) == 0);
 }
 
-static const char *file_of(const struct yara_rules *yara, const YR_RULE *rule)
+static size_t source_of(const YR_RULE *rule)
 {
-	return yara->sources[strtoul(rule->ns->name, NULL, 10)].file;
+	return strtoul(rule->ns->name, NULL, 10);
 }
 
-static void write_id(const char *file, const char *name, char out_id[ID_BYTES + 1])
+/* The part of a path that stands for the file in ids. */
+static const char *stem_of(const char *file, int *out_length)
 {
 	const char *slash = strrchr(file, '/');
 	const char *stem = slash != NULL ? slash + 1 : file;
 	const char *dot = strrchr(stem, '.');
-	int length = dot != NULL && dot != stem ? (int)(dot - stem) : (int)strlen(stem);
-	int room = ID_BYTES - 1 - (int)strlen(name);
 
+	*out_length = dot != NULL && dot != stem ? (int)(dot - stem) : (int)strlen(stem);
+	return stem;
+}
+
+/* Another file has the same, in another folder perhaps. */
+static bool shares_stem(const struct yara_rules *yara, size_t index)
+{
+	int length;
+	const char *stem = stem_of(yara->sources[index].file, &length);
+
+	for (size_t i = 0; i < yara->source_count; i++) {
+		int other_length;
+		const char *other = stem_of(yara->sources[i].file, &other_length);
+
+		if (i != index && other_length == length &&
+			memcmp(other, stem, (size_t)length) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void write_id(
+	const struct yara_rules *yara, size_t index, const char *name, char out_id[ID_BYTES + 1])
+{
+	char number[24] = "";
+	int length;
+	const char *stem = stem_of(yara->sources[index].file, &length);
+	int room;
+
+	if (shares_stem(yara, index)) {
+		snprintf(number, sizeof(number), ".%zu", index + 1);
+	}
+	room = ID_BYTES - 1 - (int)strlen(name) - (int)strlen(number);
 	length = length > room ? room : length;
 	if (length <= 0) {
 		snprintf(out_id, ID_BYTES + 1, "%s", name);
 		return;
 	}
-	snprintf(out_id, ID_BYTES + 1, "%.*s:%s", length, stem, name);
+	snprintf(out_id, ID_BYTES + 1, "%.*s%s:%s", length, stem, number, name);
 	for (int i = 0; i < length; i++) {
 		out_id[i] = rules_is_id(out_id + i, 1) ? out_id[i] : '_';
 	}
@@ -150,13 +183,14 @@ static int add_rule(
 	const struct rules_reader *reader, const YR_RULE *rule, const struct names *names)
 {
 	struct rules *rules = reader->rules;
-	const char *file = file_of(rules->yara, rule);
+	size_t index = source_of(rule);
+	const char *file = rules->yara->sources[index].file;
 	char id[ID_BYTES + 1];
 	int error;
 
 	snprintf(id, sizeof(id), "%s", rule->identifier);
 	if (is_repeated(names, rule->identifier)) {
-		write_id(file, rule->identifier, id);
+		write_id(rules->yara, index, rule->identifier, id);
 	}
 	error = rules_add_yara(rules, id, description_of(rule), file);
 	if (error == -E2BIG) {

@@ -6,7 +6,8 @@
  * Each file of the command line is a namespace of its own, so that files may
  * have rules of the same name, and a global rule concerns those of its file. A
  * rule has its name as its id, and a rule whose name several files have
- * FILE:NAME, where FILE is the file's name without folders and suffix.
+ * FILE:NAME, where FILE is the file's name without folders and suffix, and its
+ * number on the command line if another file has the same.
  */
 #ifndef PINION_TOOLS_SCAN_YARA_RULES_H
 #define PINION_TOOLS_SCAN_YARA_RULES_H

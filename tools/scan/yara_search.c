@@ -13,7 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REASON_BYTES = 256 };
+enum {
+	REASON_BYTES = 256,
+	/* The most that a scan may be told. */
+	FILES_IN_FLIGHT_MAX = 65536,
+};
 
 static const uint64_t ns_per_s = 1000000000;
 
@@ -45,7 +49,8 @@ uint32_t yara_search_files_in_flight(const struct scan_job *job, uint32_t worker
 
 	/* While one is searched the next one is read. */
 	count = count > least ? count : least;
-	return (uint32_t)(count < standard ? count : standard);
+	count = count < standard ? count : standard;
+	return (uint32_t)(count < FILES_IN_FLIGHT_MAX ? count : FILES_IN_FLIGHT_MAX);
 }
 
 /* NULL: no memory. */

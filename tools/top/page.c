@@ -126,6 +126,7 @@ static void note_state(struct top_page *page)
 		page->state = TOP_ENDED;
 	}
 	if (page->state == TOP_ALIVE) {
+		page->alive_ns = page->read_ns;
 		page->last_life_unix_ns = page->read_unix_ns;
 		page->gone_ns = 0;
 	} else if (page->gone_ns == 0) {
@@ -277,8 +278,8 @@ static void look_back(struct top_page *page)
 	page->before_ns = page->info.created_ns;
 	page->read_ns = page->info.published_ns;
 	if (page->state == TOP_DEAD) {
-		/* It may have lived on without a write. */
-		page->read_ns = page->before_ns + top_page_age_ns(page);
+		/* It may have been seen alive after its last write. */
+		page->read_ns = page->alive_ns > page->read_ns ? page->alive_ns : page->read_ns;
 	}
 	page->is_all = true;
 }

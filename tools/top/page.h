@@ -87,6 +87,7 @@ struct top_page {
 	bool is_replaced; /* another file has its name now */
 	bool is_lost;	  /* the last snapshot failed, and a line was printed */
 	uint64_t last_life_unix_ns;
+	uint64_t alive_ns; /* on CLOCK_MONOTONIC: when it was last seen alive */
 	/* Of the last snapshot, and of the former or the beginning. */
 	uint64_t read_ns; /* on CLOCK_MONOTONIC; of the dead: the last write */
 	uint64_t before_ns;

@@ -11,6 +11,7 @@
 #include "tools/report.h"
 #include "tools/scanning.h"
 #include "tools/signals.h"
+#include "tools/top/process.h"
 #include "tools/tracing.h"
 
 #include <dirent.h>
@@ -94,6 +95,15 @@ static bool has_trace(const char *descriptors)
 	return is_found;
 }
 
+/* A zombie: it has no descriptors, and its folder of them is root's. */
+static bool has_ended_thread(int number)
+{
+	struct top_process thread;
+
+	(void)top_process_read(number, &thread);
+	return top_process_is_zombie(&thread);
+}
+
 /*
  * A process that was killed, or has called exec, has not said that its runtime
  * is destroyed. None of its threads has the trace any more. If the main thread
@@ -110,11 +120,12 @@ static bool is_gone(const struct job *job)
 	threads = opendir(path);
 	has_none = threads != NULL || errno == ENOENT;
 	while (threads != NULL && has_none && (entry = readdir(threads)) != NULL) {
-		if (entry->d_name[0] != '.') {
-			snprintf(path, sizeof(path), "/proc/%d/task/%.16s/fd", (int)job->pid,
-				entry->d_name);
-			has_none = !has_trace(path);
+		if (entry->d_name[0] == '.' || has_ended_thread(atoi(entry->d_name))) {
+			continue;
 		}
+		snprintf(
+			path, sizeof(path), "/proc/%d/task/%.16s/fd", (int)job->pid, entry->d_name);
+		has_none = !has_trace(path) && !signals_interrupted();
 	}
 	if (threads != NULL) {
 		closedir(threads);

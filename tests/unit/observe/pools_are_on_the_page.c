@@ -50,9 +50,9 @@ static void expect_pools(long long pools, long long exhausted)
 		uint64_t run;
 
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
-		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+		take_snapshot(metrics);
 		for (run = 0; run <= (uint64_t)before; sched_yield()) {
-			expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+			take_snapshot(metrics);
 			run = worker_value(metrics, "tasks_run", 0);
 		}
 		before = (long long)run;
@@ -104,7 +104,7 @@ static void expect_shown_asleep(struct pinion_pool *pool)
 
 	for (int i = 0; i < TRIES_MAX; i++) {
 		wait_in_vain(pool);
-		expect_number("snapshot", 0, pinion_metrics_snapshot(metrics));
+		take_snapshot(metrics);
 		waits = value("pool_waits");
 		if (waits == i + 1 && value("pool_exhausted") == exhausted_of(pool)) {
 			expect_true("their time", value("pool_wait_ns") >= waits * WAIT_NS);

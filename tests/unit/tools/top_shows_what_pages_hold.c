@@ -363,7 +363,7 @@ static void check_dead(void)
 	/* No process has that number. */
 	expect_ready("page", top_page_init(&page, open_own(0), NULL, INT_MAX));
 	fill(metrics, &observed, page.info.created_ns);
-	page.last_life_unix_ns = page.info.created_unix_ns + 4 * (uint64_t)SECOND_NS;
+	page.alive_ns = page.info.created_ns + 4 * (uint64_t)SECOND_NS;
 	expect_ready("read", top_page_read(&page));
 	expect_number("dead", TOP_DEAD, page.state);
 	expect_number("tasks a second", 21, (long long)top_page_rate(&page, 0, TOP_TASKS));

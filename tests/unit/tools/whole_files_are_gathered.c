@@ -122,5 +122,8 @@ int main(void)
 	expect_number("64 MiB of many", 80, in_flight(64 << 20, 40));
 	expect_number("1 GiB", 4, in_flight(1 << 30, 2));
 	expect_number("1 MiB", 128, in_flight(1 << 20, 2));
+	expect_number("8 KiB", 128, in_flight(8 << 10, 2));
+	/* And no more than a scan takes. */
+	expect_number("8 KiB of very many", 65536, in_flight(8 << 10, 1025));
 	return expect_status();
 }
