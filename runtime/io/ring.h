@@ -173,6 +173,8 @@ struct pin_ring {
 	uint32_t queued_head;
 	uint32_t queued_count;
 	struct pin_sync_waits waits;
+	/* Entries of requests that wait for a peer, so far. */
+	struct pin_atomic_u64 peer_entries;
 };
 
 int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,

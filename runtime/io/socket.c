@@ -127,9 +127,19 @@ static uint32_t awaited_events(const struct pinion_request *request)
 	return (request->flags & MSG_OOB) != 0 ? POLLPRI : POLLIN;
 }
 
-/* Whether that is its entry for now. */
-static bool prepare_wait(struct io_uring_sqe *sqe, struct pinion_request *request)
+/* Relaxed: its worker reads it, and takes the lock before it uses it. */
+static void count_entry(struct pin_ring *ring)
 {
+	uint64_t count = pin_load_relaxed_u64(&ring->peer_entries);
+
+	pin_store_relaxed_u64(&ring->peer_entries, count + 1);
+}
+
+/* Whether that is its entry for now. */
+static bool prepare_wait(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	count_entry(ring);
 	if (!pin_request_of(request)->asks_ready) {
 		return false;
 	}
@@ -140,7 +150,7 @@ static bool prepare_wait(struct io_uring_sqe *sqe, struct pinion_request *reques
 void pin_socket_prepare_poll(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	(void)ring;
+	count_entry(ring);
 	/* Rings report it unasked, and so do calls. */
 	io_uring_prep_poll_add(sqe, request->file->fd, request->flags | POLLRDHUP);
 }
@@ -150,8 +160,7 @@ void pin_socket_prepare_accept(
 {
 	struct pin_request *private = pin_request_of(request);
 
-	(void)ring;
-	if (prepare_wait(sqe, request)) {
+	if (prepare_wait(ring, sqe, request)) {
 		return;
 	}
 	private->address_bytes = (uint32_t)request->length_bytes;
@@ -163,8 +172,7 @@ void pin_socket_prepare_accept(
 void pin_socket_prepare_connect(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	(void)ring;
-	if (!prepare_wait(sqe, request)) {
+	if (!prepare_wait(ring, sqe, request)) {
 		io_uring_prep_connect(
 			sqe, request->file->fd, request->address, (socklen_t)request->length_bytes);
 	}
@@ -187,7 +195,7 @@ void pin_socket_prepare_recv(
 	uint32_t length;
 	uint8_t *bytes = rest(ring, request, &length);
 
-	if (!prepare_wait(sqe, request)) {
+	if (!prepare_wait(ring, sqe, request)) {
 		io_uring_prep_recv(sqe, request->file->fd, bytes, length, (int)request->flags);
 	}
 }
@@ -198,7 +206,7 @@ void pin_socket_prepare_send(
 	uint32_t length;
 	const uint8_t *bytes = rest(ring, request, &length);
 
-	if (!prepare_wait(sqe, request)) {
+	if (!prepare_wait(ring, sqe, request)) {
 		io_uring_prep_send(sqe, request->file->fd, bytes, length,
 			(int)(request->flags | MSG_NOSIGNAL));
 	}
@@ -207,8 +215,7 @@ void pin_socket_prepare_send(
 void pin_socket_prepare_sendmsg(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	(void)ring;
-	if (!prepare_wait(sqe, request)) {
+	if (!prepare_wait(ring, sqe, request)) {
 		io_uring_prep_sendmsg(
 			sqe, request->file->fd, request->message, request->flags | MSG_NOSIGNAL);
 	}
@@ -217,8 +224,7 @@ void pin_socket_prepare_sendmsg(
 void pin_socket_prepare_recvmsg(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	(void)ring;
-	if (!prepare_wait(sqe, request)) {
+	if (!prepare_wait(ring, sqe, request)) {
 		io_uring_prep_recvmsg(sqe, request->file->fd, request->message,
 			request->flags | MSG_CMSG_CLOEXEC);
 	}

@@ -388,17 +388,14 @@ void pin_requests_stop(struct pin_worker *worker);
 void pin_requests_drain(struct pin_worker *worker);
 
 /*
- * Grows whenever a request may have begun to wait for its peer: after it was
- * submitted, after another made room for it, after its poll was begun.
+ * Grows whenever a request may have begun to wait for its peer, and only then:
+ * when it gets an entry in the ring, also one that had to wait for room, and
+ * when its poll is begun without a ring.
  */
 static inline uint64_t pin_requests_moves(const struct pin_worker *worker)
 {
-	const struct pin_meter *meter = &worker->meter;
-
-	/* Relaxed: its own counts, and those of takers, which wake it after. */
-	return 1 + pin_load_relaxed_u64(&meter->requests_submitted) +
-		pin_load_relaxed_u64(&meter->requests_posted) +
-		pin_load_relaxed_u64(&meter->requests_completed) + worker->ring.waits.begun;
+	/* Relaxed: a taker adds entries only of those that have had one. */
+	return 1 + pin_load_relaxed_u64(&worker->ring.peer_entries) + worker->ring.waits.begun;
 }
 
 /* Whether a stop or a drain has some to be done by one of these. */

@@ -4,9 +4,12 @@
  * file, its deadline, a stop; a drain ends it if it has no deadline, and lets
  * an answer go out that there is room for. Meanwhile its worker runs tasks and
  * other requests, with and without a ring, and sleeps when there are none.
- * Without a ring it needs a descriptor, or says so.
- * Method: requests on sockets whose peers do nothing, or do it late.
+ * Without a ring it needs a descriptor, or says so. A draining worker checks
+ * its requests again when one got an entry in the ring, and at no other time.
+ * Method: requests on sockets whose peers do nothing, or do it late; where room
+ * in the ring is short the test reads the worker's own counts in its tasks.
  */
+#include "runtime/worker/request.h"
 #include "tests/support/requests.h"
 
 #include <errno.h>
@@ -21,6 +24,7 @@ enum {
 	KINDS = 4,
 	ROUNDS = 50,
 	BYTES = 4 << 20,
+	MANY = 400, /* many times the entries of its ring */
 };
 
 static struct pinion_runtime *runtime;
@@ -176,6 +180,123 @@ static void check_drain(uint32_t io_level, int flags)
 	close_all();
 }
 
+static struct requests_one many[MANY];
+
+/* More than there is room for: ends of the first make room for others. */
+static void check_crowded_drain(uint32_t io_level)
+{
+	struct pinion_config config;
+
+	open_all(0);
+	runtimes_config(&config, 1, io_level);
+	runtimes_tuning.ring_entries = 8;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		requests_begin(&many[i], PINION_OP_ACCEPT)->file = &listener;
+		submit(&many[i].request);
+	}
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	for (uint32_t i = 0; i < MANY; i++) {
+		expect_number("drained", -ECANCELED, requests_await(&many[i]));
+	}
+	pinion_runtime_destroy(runtime);
+	close_all();
+}
+
+/* ---- what makes a drain check its requests again ---- */
+
+static struct pin_atomic_u32 runs;
+static uint32_t begun_count;
+static uint64_t moves;
+static uint64_t moved;
+static bool has_waiter;
+
+static void run_in_worker(pinion_task_fn run)
+{
+	struct pinion_task task = {.run = run};
+
+	pin_store_release_u32(&runs, 0);
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	tasks_await(&runs, 1);
+}
+
+/* With deadlines, so that a drain leaves them alone. */
+static int fill_ring(struct pinion_task *task)
+{
+	int rc = 0;
+
+	(void)task;
+	for (begun_count = 0; begun_count < MANY && rc == 0; begun_count += rc == 0) {
+		requests_begin_transfer(
+			&many[begun_count], PINION_OP_RECV, &pair[0], &bytes[0][begun_count], 0, 1)
+			->deadline_ns = UINT64_MAX;
+		rc = pinion_request_submit(runtime, &many[begun_count].request);
+	}
+	expect_number("full", -EAGAIN, rc);
+	moves = pin_requests_moves(pin_worker_current());
+	tasks_signal(&runs);
+	return 0;
+}
+
+static int look_at_moves(struct pinion_task *task)
+{
+	(void)task;
+	has_waiter = !pin_request_list_is_empty(&pin_worker_current()->waiting);
+	moved = pin_requests_moves(pin_worker_current()) - moves;
+	tasks_signal(&runs);
+	return 0;
+}
+
+/* The end of one is reaped in a task, and the waiter goes on after that. */
+static int make_room(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	expect_number("a waiter moves nothing", 0, (long long)(pin_requests_moves(worker) - moves));
+	expect_number("by call", 1, write(pair[1].fd, "x", 1));
+	while (pin_ring_room(&worker->ring) == 0) {
+		(void)pinion_worker_should_yield(runtime);
+	}
+	moved = pin_requests_moves(worker) - moves;
+	tasks_signal(&runs);
+	return 0;
+}
+
+static void check_moves(void)
+{
+	struct pinion_config config;
+
+	open_all(0);
+	runtimes_config(&config, 1, PINION_IO_AUTO);
+	runtimes_tuning.ring_entries = 8;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	run_in_worker(fill_ring);
+	submit(begin(0));
+	do {
+		run_in_worker(look_at_moves);
+	} while (!has_waiter);
+	run_in_worker(make_room);
+	expect_number("an end is none", 0, (long long)moved);
+	do {
+		run_in_worker(look_at_moves);
+	} while (has_waiter);
+	expect_true("an entry is one", moved > 0);
+	close(pair[1].fd);
+	pair[1].fd = -1;
+	for (uint32_t i = 0; i < begun_count; i++) {
+		expect_true("one byte, or the end", requests_await(&many[i]) >= 0);
+	}
+	moves += moved;
+	nop();
+	run_in_worker(look_at_moves);
+	expect_number("others are none", 0, (long long)moved);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_end(0, -ECANCELED);
+	pinion_runtime_destroy(runtime);
+	close_all();
+}
+
 /* Its task sends an answer, and waits for the next question. */
 static struct requests_one answer;
 static struct requests_one question;
@@ -254,7 +375,6 @@ static void check_others(uint32_t io_level)
 	struct pinion_runtime_stats before;
 	struct pinion_runtime_stats after;
 	struct pinion_task task = {.run = count_run};
-	uint64_t rounds_ns;
 
 	open_all(0);
 	runtime = runtimes_start(1, io_level);
@@ -275,8 +395,7 @@ static void check_others(uint32_t io_level)
 	after = runtimes_counters(runtime);
 	expect_true("it sleeps where both are waited for",
 		after.parks_ring - before.parks_ring >= ROUNDS / 2);
-	rounds_ns = after.parks_futex - before.parks_futex;
-	expect_number("and nowhere else", 0, (long long)rounds_ns);
+	expect_number("and nowhere else", 0, (long long)(after.parks_futex - before.parks_futex));
 	expect_number("by call", 3, write(pair[1].fd, "abc", 3));
 	close(pair[1].fd);
 	expect_number("bytes", 3, requests_await(&ones[1]));
@@ -322,6 +441,9 @@ int main(void)
 		check_late(PINION_IO_AUTO, flags);
 		check_late(PINION_IO_FALLBACK, flags);
 	}
+	check_moves();
+	check_crowded_drain(PINION_IO_AUTO);
+	check_crowded_drain(PINION_IO_FALLBACK);
 	check_others(PINION_IO_AUTO);
 	check_others(PINION_IO_FALLBACK);
 	check_no_descriptor();
