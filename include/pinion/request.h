@@ -134,7 +134,7 @@ enum pinion_op {
 	/*
 	 * file, offset_bytes, length_bytes, flags: an advice of
 	 * posix_fadvise(2). Here and below a length is less than 4 GiB; 0: to
-	 * the end. 0.
+	 * the end, but for MADVISE. 0.
 	 */
 	PINION_OP_FADVISE = 27,
 	PINION_OP_MADVISE = 28, /* bytes, length_bytes, flags: an advice of madvise(2). 0 */
@@ -266,9 +266,11 @@ struct pinion_request {
  * SHUTDOWN, before 5.19 SOCKET.
  *
  * POLL, ACCEPT, CONNECT, RECV, SEND, SENDMSG and RECVMSG wait for a peer, and
- * perhaps for ever: a drain of the runtime ends those without a deadline that
- * cannot go on at once, with -ECANCELED. O_NONBLOCK makes no difference to
- * them, MSG_DONTWAIT does: -EAGAIN. Each that waits takes a place in its
+ * perhaps for ever: a drain of the runtime ends those without a deadline, with
+ * -ECANCELED, after the kernel has tried each; bytes that come then may stay in
+ * the socket. O_NONBLOCK makes no difference to them, MSG_DONTWAIT does:
+ * -EAGAIN. That is, after 64 attempts, also the end of those for which poll(2)
+ * has no event: see pinion_request(3). Each that waits takes a place in its
  * worker's ring (`ring_entries` of the tuning). Without io_uring they wait as
  * well, in poll(2), while the worker runs tasks; ACCEPT then sets O_NONBLOCK on
  * its `file`. After a cancel or a deadline a connection may be half made, and a

@@ -247,6 +247,17 @@ void pin_socket_prepare_new(
 
 /* ---- completions ---- */
 
+/*
+ * Whether polls may be ready again and again while no attempt gets on: a Unix
+ * datagram socket has room, and the peer that a message names has none; what
+ * waits for errors is woken by a hang-up, which is none.
+ */
+static bool may_poll_in_vain(const struct pinion_request *request)
+{
+	_Static_assert((MSG_ERRQUEUE & (SOCK_NONBLOCK | SOCK_CLOEXEC)) == 0, "not of an accept");
+	return pin_request_has(request, PIN_OP_TAKES) || (request->flags & MSG_ERRQUEUE) != 0;
+}
+
 /* Of an attempt, or of the poll between two. True: another entry follows. */
 static bool waits_or_retries(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result, bool may_wait)
@@ -260,7 +271,7 @@ static bool waits_or_retries(
 		 * A peer that sends no more ends any poll in a ring. A send
 		 * that waits for room there would ask again and again.
 		 */
-		if ((*result & ~(int64_t)POLLRDHUP) == 0) {
+		if ((*result & ~(int64_t)POLLRDHUP) == 0 || may_poll_in_vain(request)) {
 			private->stall_count++;
 			*result = -EAGAIN;
 			return private->stall_count <= PIN_REQUEST_STALLS_MAX;
@@ -270,6 +281,9 @@ static bool waits_or_retries(
 	if (*result == -EAGAIN && may_wait && !private->asks_ready) {
 		private->asks_ready = true;
 		return true;
+	}
+	if (*result == -EAGAIN && !may_wait) {
+		return false; /* which is what it asked for */
 	}
 	return pin_request_may_retry(ring->meter, request, *result);
 }
@@ -331,6 +345,15 @@ static bool wants_rest(const struct pinion_request *request)
 		is_stream(request->file->fd);
 }
 
+/* Bytes that are looked at are counted when they are received. */
+static void count_bytes(
+	struct pin_atomic_u64 *meter, const struct pinion_request *request, uint64_t bytes)
+{
+	if (!pin_request_has(request, PIN_OP_FILLS) || (request->flags & MSG_PEEK) == 0) {
+		pin_meter_add(meter, bytes);
+	}
+}
+
 static bool moved_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result,
 	struct pin_atomic_u64 *meter)
 {
@@ -345,7 +368,7 @@ static bool moved_goes_on(struct pin_ring *ring, struct pinion_request *request,
 	/* A message that was cut may be longer (MSG_TRUNC). */
 	got = pin_min_u64((uint64_t)*result, left);
 	request->done_bytes += got;
-	pin_meter_add(meter, got);
+	count_bytes(meter, request, got);
 	if (got > 0 && got < left && wants_rest(request)) {
 		pin_request_of(request)->stall_count = 0;
 		return true;
@@ -366,6 +389,16 @@ bool pin_socket_send_goes_on(struct pin_ring *ring, struct pinion_request *reque
 	return moved_goes_on(ring, request, result, &ring->meter->sent_bytes);
 }
 
+static uint64_t room_of(const struct msghdr *message)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++) {
+		bytes += message->msg_iov[i].iov_len;
+	}
+	return bytes;
+}
+
 /* One message, or a part of it, and no more. */
 static bool message_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result,
 	struct pin_atomic_u64 *meter)
@@ -375,7 +408,11 @@ static bool message_goes_on(struct pin_ring *ring, struct pinion_request *reques
 			ring, request, result, (request->flags & MSG_DONTWAIT) == 0);
 	}
 	request->done_bytes = (uint64_t)*result;
-	pin_meter_add(meter, (uint64_t)*result);
+	if ((request->flags & MSG_TRUNC) != 0) {
+		/* The result is the whole length of a message that was cut. */
+		request->done_bytes = pin_min_u64(request->done_bytes, room_of(request->message));
+	}
+	count_bytes(meter, request, request->done_bytes);
 	return false;
 }
 

@@ -54,7 +54,7 @@ static int64_t recv_some(struct pinion_file *file, uint64_t length_bytes, uint32
 
 	begin_bytes(&one, PINION_OP_RECV, file, received, length_bytes, flags);
 	result = requests_do(runtime, &one);
-	received_bytes += one.request.done_bytes;
+	received_bytes += (flags & MSG_PEEK) != 0 ? 0 : one.request.done_bytes;
 	return result;
 }
 
@@ -289,8 +289,62 @@ static void check_letters(int flags)
 	close(pair[1].fd);
 }
 
+/* Of a message that is cut only the bytes that came count. */
+static void check_cut_letter(void)
+{
+	struct pinion_file pair[2];
+	struct requests_one one;
+	struct letter letter;
+
+	make_pair(pair, SOCK_DGRAM, 0);
+	expect_number("one", 200, send_some(&pair[0], 200, 0));
+	/* It is looked at first, which is not counted. */
+	for (uint32_t i = 0; i < 2; i++) {
+		write_letter(&letter, received, 30, 20);
+		begin_letter(&one, PINION_OP_RECVMSG, &pair[1], &letter,
+			i == 0 ? MSG_TRUNC | MSG_PEEK : MSG_TRUNC);
+		expect_number("its length", 200, requests_do(runtime, &one));
+		expect_number("done", 50, (long long)one.request.done_bytes);
+	}
+	received_bytes += 50;
+	close_pair(pair);
+}
+
+/*
+ * What no poll waits for ends: its poll is ready, and the attempt gets nowhere.
+ */
+static void check_vain_polls(void)
+{
+	struct sockaddr_un place = {.sun_family = AF_UNIX};
+	socklen_t place_bytes = sizeof(place);
+	struct pinion_file peer = file_of(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	struct pinion_file file =
+		file_of(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	struct requests_one one;
+	struct letter letter;
+
+	expect_ready(
+		"bind", bind(peer.fd, (struct sockaddr *)&place, sizeof(place.sun_family)) == 0);
+	expect_ready("name", getsockname(peer.fd, (struct sockaddr *)&place, &place_bytes) == 0);
+	while (sendto(file.fd, "x", 1, 0, (struct sockaddr *)&place, place_bytes) == 1) {
+	}
+	expect_number("its queue is full", EAGAIN, errno);
+	write_letter(&letter, sent, 1, 0);
+	letter.head.msg_controllen = 0;
+	letter.head.msg_name = &place;
+	letter.head.msg_namelen = place_bytes;
+	begin_letter(&one, PINION_OP_SENDMSG, &file, &letter, 0);
+	expect_number("no room", -EAGAIN, requests_do(runtime, &one));
+	close(peer.fd);
+	close(file.fd);
+	file = file_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	expect_number("hung up", -EAGAIN, recv_some(&file, SOME, MSG_ERRQUEUE));
+	close(file.fd);
+}
+
 static void check_ends(void)
 {
+	struct pinion_file unconnected = file_of((int)make_socket(AF_INET, SOCK_STREAM, 0));
 	struct pinion_file pair[2];
 
 	make_pair(pair, SOCK_STREAM, 0);
@@ -300,9 +354,8 @@ static void check_ends(void)
 	expect_number("the other way", SOME, recv_some(&pair[0], LARGE, 0));
 	expect_number("its own way is not, and no signal", -EPIPE, send_some(&pair[0], SOME, 0));
 	expect_number("by what is none", -ENOTCONN,
-		with_flags(PINION_OP_SHUTDOWN,
-			&(struct pinion_file){.fd = (int)make_socket(AF_INET, SOCK_STREAM, 0)},
-			SHUT_WR));
+		with_flags(PINION_OP_SHUTDOWN, &unconnected, SHUT_WR));
+	close(unconnected.fd);
 	close_pair(pair);
 	expect_number("closed", -EBADF, recv_some(&pair[0], SOME, 0));
 	expect_number("closed", -EBADF, send_some(&pair[0], SOME, 0));
@@ -499,6 +552,7 @@ static void check_no_descriptor(void)
 static void check(uint32_t io_level, uint32_t without)
 {
 	struct pinion_runtime_stats counters;
+	struct pinion_worker_stats worker;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, io_level);
@@ -512,6 +566,8 @@ static void check(uint32_t io_level, uint32_t without)
 	check_messages();
 	check_letters(0);
 	check_letters(SOCK_NONBLOCK);
+	check_cut_letter();
+	check_vain_polls();
 	check_ends();
 	check_polls();
 	for (uint32_t flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
@@ -523,8 +579,10 @@ static void check(uint32_t io_level, uint32_t without)
 	check_refusals();
 	check_no_descriptor();
 	counters = runtimes_counters(runtime);
+	expect_number("worker", 0, pinion_worker_get_stats(runtime, 0, &worker, sizeof(worker)));
 	expect_number("received", (long long)received_bytes, (long long)counters.received_bytes);
 	expect_number("sent", (long long)sent_bytes, (long long)counters.sent_bytes);
+	expect_number("none is tried in vain", 0, (long long)worker.retries_again);
 	expect_number("files", 0, (long long)(counters.read_bytes + counters.write_bytes));
 	expect_number("no device is asked", 0, (long long)counters.plain_file_transfers);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
