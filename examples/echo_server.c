@@ -77,17 +77,20 @@ static void welcome(int fd)
 static int accept_next(struct pinion_task *task)
 {
 	struct pinion_request *request = (struct pinion_request *)(void *)task;
-	int pauses = request->result < 0 && request->result != -ETIME; /* the end of a pause */
+	int64_t result = request->result;
+	int pauses = result < 0 && result != -ETIME; /* the end of a pause */
+	int rc = 0;
 
-	if (request->result >= 0) {
-		welcome((int)request->result);
+	/* First, as it has a place in its ring, which the client might take. */
+	if (pinion_runtime_is_accepting(runtime)) {
+		request->op = pauses ? PINION_OP_TIMEOUT : PINION_OP_ACCEPT;
+		request->deadline_ns = pauses ? pinion_clock_now_ns() + PAUSE_NS : 0;
+		rc = pinion_request_submit(runtime, request);
 	}
-	if (!pinion_runtime_is_accepting(runtime)) {
-		return 0;
+	if (result >= 0) {
+		welcome((int)result);
 	}
-	request->op = pauses ? PINION_OP_TIMEOUT : PINION_OP_ACCEPT;
-	request->deadline_ns = pauses ? pinion_clock_now_ns() + PAUSE_NS : 0;
-	return pinion_request_submit(runtime, request);
+	return rc;
 }
 
 static int listen_at(const char *place)
