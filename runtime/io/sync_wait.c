@@ -147,10 +147,13 @@ uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver,
 	struct pin_sync_waits *waits = &ring->waits;
 	uint32_t count = count_of(waits);
 	uint32_t delivered = 0;
+	int rc;
 
 	PIN_DCHECK(count > 0);
 	pin_store_relaxed_u64(&waits->looked_run, pin_load_relaxed_u64(&ring->meter->tasks_run));
-	if (ring->host->descriptors_wait(&waits->descriptors[1], count, 0) <= 0) {
+	/* With the doorbell, so that it fails where the sleep would. */
+	rc = ring->host->descriptors_wait(waits->descriptors, count + 1, 0);
+	if (rc <= 0 && rc != -EINVAL) {
 		return 0;
 	}
 	/* From the end on: what takes a dropped one's place was looked at. */
@@ -158,10 +161,13 @@ uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver,
 		uint64_t user_data = waits->user_data[i - 1];
 		int32_t result;
 
-		if (waits->descriptors[i].revents == 0) {
+		if (PIN_UNLIKELY(rc == -EINVAL)) {
+			result = -EMFILE; /* the limit is lower than at its begin */
+		} else if (waits->descriptors[i].revents == 0) {
 			continue;
+		} else {
+			result = result_of(&waits->descriptors[i]);
 		}
-		result = result_of(&waits->descriptors[i]);
 		drop(waits, i - 1);
 		PIN_CHECK(ring->in_flight > 0);
 		ring->in_flight--;
@@ -183,7 +189,7 @@ void pin_sync_waits_sleep(struct pin_ring *ring, uint64_t deadline_ns)
 	if (has_rung) {
 		(void)ring->host->event_clear(ring->doorbell_fd);
 	}
-	if (rc > (has_rung ? 1 : 0)) {
+	if (rc > (has_rung ? 1 : 0) || rc == -EINVAL) {
 		pin_store_relaxed_u64(&waits->looked_run, UINT64_MAX);
 	}
 }
