@@ -173,6 +173,27 @@ refused() {
 	[ -z "$(ls log* 2>/dev/null)" ]
 }
 
+@test "a rank that cannot start ends the job" {
+	local refused=PINION_INTERVAL_MIN=300
+
+	ranks 2 sum -r --checkpoint=log tree
+	expect 0
+	rm log.*
+	status=0
+	timeout 100 env PINION_INTERVAL_MAX=8 "$refused" mpirun -n 2 "$PINION-mpi" sum -r --checkpoint=log \
+		tree >out 2>err </dev/null || status=$?
+	expect 2
+	grep -q 'sum, rank 0: cannot start' err
+	rm log.*
+	# Rank 1 alone: the job's status is that of MPI_Abort.
+	status=0
+	timeout 100 mpirun -n 1 "$PINION-mpi" sum -r --checkpoint=log tree : \
+		-n 1 env PINION_INTERVAL_MAX=8 "$refused" "$PINION-mpi" sum -r --checkpoint=log tree \
+		>out 2>err </dev/null || status=$?
+	expect 2
+	grep -q 'sum, rank 1: cannot start' err
+}
+
 @test "logs of another job are left alone" {
 	ranks 2 scan --format=json --checkpoint=log tree
 	expect 0

@@ -283,8 +283,10 @@ static bool agree_on_start(void)
 
 	if (job.rank == 0) {
 		await(&job.is_started, &job.is_done);
-		start[0] = is_set(&job.is_started) ? 1 : 0;
+		pthread_mutex_lock(&job.lock);
+		start[0] = job.is_started ? 1 : 0;
 		start[1] = job.status;
+		pthread_mutex_unlock(&job.lock);
 	}
 	MPI_Ibcast(start, 2, MPI_INT, 0, MPI_COMM_WORLD, &request);
 	await_all(&request);
@@ -421,9 +423,12 @@ void job_add_up(uint64_t values[JOB_SUMS])
 
 int job_agree(int status, bool is_whole, bool *out_are_whole)
 {
+	pthread_mutex_lock(&job.lock);
 	job.status = status;
 	job.lacks = is_whole ? 0 : 1;
-	set(&job.is_done);
+	job.is_done = true;
+	pthread_cond_broadcast(&job.changed);
+	pthread_mutex_unlock(&job.lock);
 	await(&job.has_agreed, NULL);
 	*out_are_whole = job.lacks == 0;
 	return job.status;

@@ -13,6 +13,7 @@
 #include "tools/report.h"
 #include "tools/signals.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pinion/version.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ static const struct command *const commands[] = {&scan_command, &sum_command};
 
 static struct distribution own;
 static bool is_whole; /* the log of this rank */
+static bool has_fed;  /* until no rank had work */
 
 static int print_usage(void)
 {
@@ -51,26 +53,47 @@ static bool begin(void)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	if (fd >= 0) {
-		output_redirect(fd, "/dev/null");
+	if (fd < 0) {
+		report_path("/dev/null", report_reason(errno));
+		return false;
 	}
+	output_redirect(fd, "/dev/null");
 	if (own.rank == 0) {
 		job_start();
 	}
-	return fd >= 0;
+	return true;
 }
 
-/* As if each rank were a shard, whose others have what it has not. */
+static int feed_parts(const struct input *input, struct pinion_scan *scan)
+{
+	int error = feed_all_parts(input, scan);
+
+	has_fed = error == 0;
+	return error;
+}
+
+/*
+ * As if each rank were a shard, whose others have what it has not. A rank that
+ * has failed before its parts does not wait for sums: the job ends then.
+ */
 static bool end(struct checkpoint_totals *totals)
 {
 	uint64_t own_count = totals->done + totals->failed + totals->skipped;
 	uint64_t sums[JOB_SUMS] = {
 		own_count, totals->ignored, totals->seen == own_count + totals->ignored ? 0 : 1};
 
+	if (!has_fed) {
+		return false;
+	}
 	job_add_up(sums);
 	totals->other_shard = sums[0] - own_count;
 	totals->ignored = sums[1] + totals->other_shard;
 	totals->seen = own_count + totals->ignored;
+	if (sums[2] > 0) {
+		report_line("the counts of %llu of %u ranks do not add up: their logs are not "
+			    "whole; start the job again with --resume",
+			(unsigned long long)sums[2], own.count);
+	}
 	return sums[2] == 0;
 }
 
@@ -122,7 +145,7 @@ int main(int argc, char **argv)
 	own = (struct distribution){
 		.begin = begin,
 		.add = feed_add,
-		.feed = feed_all_parts,
+		.feed = feed_parts,
 		.share = feed_share,
 		.end = end,
 		.note_whole = note_whole,

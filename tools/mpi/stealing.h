@@ -20,7 +20,7 @@
  *
  * Invariants: (1) a rank has one question without an answer at most. (2) work
  * is in one rank's queue, in hand, or in one message. (3) once a rank knows the
- * end no rank is idle no more. (4) nothing comes after LEAVE.
+ * end all ranks are idle, and stay so. (4) nothing comes after LEAVE.
  *
  * Called by one thread; no call waits.
  * Source: Dijkstra, EWD 998: Shmuel Safra's version of termination detection.
