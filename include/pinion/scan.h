@@ -395,12 +395,14 @@ struct pinion_scan_part {
 /*
  * Adds a part of a tree as pinion_scan_add_tree() would come to it: by the same
  * ignore files, with the same paths in the reports. `share` is asked about
- * entries below the part's directory, but not about `names`.
+ * entries below the part's directory; of a part with `names` neither about
+ * these nor about any file below them, only about directories below them.
  *
  * Owns: the texts stay the caller's, until this returns.
  * Context: as pinion_scan_add_tree().
  * Errors: as pinion_scan_add_tree(). -EINVAL: a name is empty, `.`, `..`, or
- * has a slash, `names` does not end with a NUL, or the scan walks by path.
+ * has a slash or PATH_MAX bytes, `names` does not end with a NUL, or the scan
+ * walks by path.
  * Since: 0.1
  */
 PINION_API int pinion_scan_add_part(struct pinion_scan *scan, const struct pinion_scan_part *part);

@@ -103,8 +103,8 @@ int pin_extent_batch_send(struct pin_extent_batch *batch, struct pinion_scan *sc
 		int error = pin_scan_add(
 			scan, batch->paths + file->path, file->path_bytes, file->root, true);
 
-		/* Of the others each is reported as well. */
-		rc = rc != 0 ? rc : error;
+		/* A failure is reported; the caller learns of a cancel. */
+		rc = rc == 0 || error == -ECANCELED ? error : rc;
 		if (file->root != NULL) {
 			pin_scan_release_root(scan, file->root, 1);
 		}

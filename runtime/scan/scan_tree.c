@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pinion/walk.h>
 #include <string.h>
 
@@ -247,10 +248,13 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	return add_tree(scan, &means, path);
 }
 
-/* A name as a directory has it, other than itself and its parent. */
+/*
+ * A name as a directory has it, other than itself and its parent. Longer ones
+ * are in no file system, nor fit a list of the walk.
+ */
 static bool is_name(const char *name, size_t bytes)
 {
-	return bytes > 0 && memchr(name, '/', bytes) == NULL &&
+	return bytes > 0 && bytes < PATH_MAX && memchr(name, '/', bytes) == NULL &&
 		(name[0] != '.' || (bytes > 1 && (bytes > 2 || name[1] != '.')));
 }
 

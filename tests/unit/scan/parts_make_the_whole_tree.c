@@ -12,6 +12,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/visits.h"
 
+#include <limits.h>
 #include <pinion/scan.h>
 #include <sys/stat.h>
 
@@ -215,6 +216,8 @@ static void make_tree(void)
 
 static void check_refusals(void)
 {
+	static char long_name[PATH_MAX + 1];
+	static char huge_name[70000];
 	static const struct {
 		const char *directory;
 		const char *names;
@@ -229,9 +232,14 @@ static void check_refusals(void)
 		{"a", "..", 3},
 		{"a", "x", 1}, /* without its NUL */
 		{"a", "x\0", 3},
+		{long_name, NULL, 0},
+		{"a", long_name, PATH_MAX + 1},
+		{"a", huge_name, sizeof(huge_name)},
 	};
 	struct pinion_scan *scan;
 
+	memset(long_name, 'n', PATH_MAX);
+	memset(huge_name, 'n', sizeof(huge_name) - 1);
 	expect_ready("scan", pinion_scan_create(runtime, NULL, &ops, NULL, &scan) == 0);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct pinion_scan_part part = {
@@ -251,6 +259,14 @@ static void check_refusals(void)
 	/* FAILED is the number of SYMLINK. */
 	expect_text("gone", "SYMLINK tree/a/gone -2 0", reports.items[0]);
 	expect_text("a file", "SYMLINK tree/x -20 0", reports.items[1]);
+	visits_fini(&reports);
+	/* The longest name that is taken is looked for. */
+	long_name[PATH_MAX - 1] = '\0';
+	expect_number("long", 0,
+		pinion_scan_add_part(
+			scan, &(struct pinion_scan_part){"tree", "", long_name, PATH_MAX}));
+	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
+	expect_number("reports", 1, (long long)reports.count);
 	visits_fini(&reports);
 	pinion_scan_destroy(scan);
 }
