@@ -123,9 +123,11 @@ struct pinion_checkpoint_info {
  * not set. -ESTALE: it is of a run with other facts; the line has the first
  * that differs, and both values. -EBUSY: another process writes it. -EBADMSG:
  * it is no checkpoint log, or damaged before its durable end; the line has the
- * offset. -EPROTONOSUPPORT: of another version of the format. -EINVAL: a field
- * out of range. -E2BIG: as of other configurations. -ENOMEM; -EAGAIN: no
- * thread; those of open(2), read(2), write(2), fdatasync(2).
+ * offset. -ENODATA: with READ: it ends before its first record, as a crash
+ * leaves a log that was just made. -EPROTONOSUPPORT: of another version of the
+ * format. -EINVAL: a field out of range. -E2BIG: as of other configurations.
+ * -ENOMEM; -EAGAIN: no thread; those of open(2), read(2), write(2),
+ * fdatasync(2).
  * Since: 0.1
  */
 PINION_API int pinion_checkpoint_open(const char *path,

@@ -110,6 +110,23 @@ static int check_gaps(struct pinion_checkpoint *checkpoint)
 	return 0;
 }
 
+/* As is_unborn(), of a log whose facts are not known: it is only read. */
+static bool ends_in_header(const struct pinion_checkpoint *checkpoint)
+{
+	struct pin_frame frame = {.mark = PIN_FRAME_MARK};
+	uint32_t mark = PIN_FRAME_MARK;
+	ssize_t count = pread(checkpoint->fd, &frame, sizeof(frame), 0);
+	struct stat status;
+
+	if (count < (ssize_t)sizeof(frame)) {
+		return count >= 0 && memcmp(&frame.mark, &mark, sizeof(mark)) == 0;
+	}
+	return frame.mark == PIN_FRAME_MARK && frame.type == PIN_FRAME_HEADER &&
+		frame.sequence == 0 && frame.length <= PINION_CHECKPOINT_FACT_BYTES_MAX &&
+		fstat(checkpoint->fd, &status) == 0 &&
+		(uint64_t)status.st_size < pin_frame_bytes(frame.length);
+}
+
 static int read_there(struct pinion_checkpoint *checkpoint)
 {
 	int rc = pin_frame_survey(checkpoint->fd, &checkpoint->survey);
@@ -254,6 +271,12 @@ static int open_there(struct pinion_checkpoint *checkpoint)
 		return errno == ENOENT && !reads ? -ENOENT
 						 : pin_checkpoint_refuse(checkpoint, -errno,
 							   "cannot be opened: %s", strerror(errno));
+	}
+	if (reads && ends_in_header(checkpoint)) {
+		pin_log(&checkpoint->log, PINION_LOG_WARN,
+			"checkpoint %s: it has no records: its run was stopped as it began",
+			checkpoint->path);
+		return -ENODATA;
 	}
 	if (reads) {
 		return read_there(checkpoint);
@@ -431,6 +454,7 @@ int pinion_checkpoint_next(
 			return 1;
 		}
 	}
+	pin_frame_reader_fini(reader);
 	return 0;
 }
 

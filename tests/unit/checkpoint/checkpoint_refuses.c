@@ -22,6 +22,8 @@ int __wrap_fsync(int fd);
 
 enum { RECORDS = 12 };
 
+#define UNBORN "checkpoint log: it has no records: its run was stopped as it began"
+
 /* Read by the log's thread, set while there is none. */
 static uint32_t calls_left; /* before one fails; 0: none does */
 static int call_error;
@@ -117,7 +119,34 @@ static void check_others(void)
 	expect_ready("unlink", unlink("log") == 0);
 	/* Made by a run that was killed at once. */
 	scratch_file("log", "");
+	expect_open("empty", -ENODATA, PINION_CHECKPOINT_READ, UNBORN);
 	expect_open("empty", 0, PINION_CHECKPOINT_RESUME, "");
+	expect_ready("unlink", unlink("log") == 0);
+}
+
+/* Cut anywhere in its header, which a reader of any facts recognises. */
+static void check_unborn(void)
+{
+	struct pinion_checkpoint_config config = checkpoints_config(0);
+	struct pinion_checkpoint *checkpoint = NULL;
+	struct pin_frame frame;
+	int fd;
+
+	expect_ready("made",
+		pinion_checkpoint_open("log", &config, &checkpoint) == 0 &&
+			pinion_checkpoint_close(checkpoint, 0) == 0);
+	fd = open("log", O_RDWR | O_CLOEXEC);
+	expect_ready("log", fd >= 0 && read(fd, &frame, sizeof(frame)) == sizeof(frame));
+	expect_ready("cut", ftruncate(fd, (off_t)pin_frame_bytes(frame.length)) == 0);
+	expect_open("whole header", 0, PINION_CHECKPOINT_READ, "");
+	for (size_t bytes = pin_frame_bytes(frame.length); bytes-- > 0;) {
+		expect_ready("cut", ftruncate(fd, (off_t)bytes) == 0);
+		expect_open("cut header", -ENODATA, PINION_CHECKPOINT_READ, UNBORN);
+	}
+	expect_ready("short", pwrite(fd, "2PK", 3, 0) == 3);
+	expect_open("short", -EBADMSG, PINION_CHECKPOINT_READ,
+		"checkpoint log: it is no checkpoint log, or its start is damaged");
+	close(fd);
 	expect_ready("unlink", unlink("log") == 0);
 }
 
@@ -318,6 +347,7 @@ int main(void)
 	scratch_enter("checkpoint_refuses");
 	check_files();
 	check_others();
+	check_unborn();
 	check_version();
 	check_configs();
 	check_records();
