@@ -259,7 +259,7 @@ static int open_rank_log(struct checkpointing *own, const struct checkpointing_o
 {
 	char *path;
 	int rc = rank_logs_open(&own->earlier, options->file, distribution->rank == 0,
-		options->resumes, config->facts, config->fact_count);
+		config->flags, config->facts, config->fact_count);
 
 	if (rc < 0) {
 		return rc;

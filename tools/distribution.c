@@ -46,6 +46,17 @@ static const struct {
 	{"status", "a STATE is read by pinion sum"},
 };
 
+bool distribution_allows_format(const char *name, bool is_document)
+{
+	if (distribution != NULL && is_document) {
+		report_line("--format=%s does not go with pinion-mpi: parts of a document cannot "
+			    "be joined, lines of --format=json or csv can",
+			name);
+		return false;
+	}
+	return true;
+}
+
 bool distribution_allows(const char *option)
 {
 	for (size_t i = 0; distribution != NULL && i < sizeof(refused) / sizeof(refused[0]); i++) {

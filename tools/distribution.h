@@ -59,4 +59,7 @@ void distribution_configure(struct pinion_scan_config *config);
  */
 bool distribution_allows(const char *option);
 
+/* The same of a format of findings, whose parts pinion merge has to join. */
+bool distribution_allows_format(const char *name, bool is_document);
+
 #endif

@@ -92,6 +92,28 @@ same_as_one() {
 	[ "$(wc -l <plain)" = 11 ]
 }
 
+# Ends once rank 1 has noted files: without work, its log has 400 bytes.
+list_until_noted() {
+	local i
+
+	printf '%s\n' tree/wide/*
+	for i in {1..600}; do
+		[ "$(stat -c %s log.1 2>/dev/null || echo 0)" -lt 2000 ] || return 0
+		sleep 0.1
+	done
+}
+
+@test "a rank gets paths of a list that rank 0 still reads" {
+	status=0
+	list_until_noted | timeout 100 mpirun -n 2 "$PINION-mpi" sum --files-from=- --checkpoint=log \
+		--checkpoint-interval=0.1 --workers=1 >out 2>err || status=$?
+	expect 0
+	[ "$(stat -c %s log.1)" -ge 2000 ]
+	pinion merge log.*
+	expect 0
+	[ "$(wc -l <out)" = "$(ls tree/wide | wc -l)" ]
+}
+
 @test "without mpirun it is one rank" {
 	status=0
 	"$PINION-mpi" sum -r --checkpoint=log tree >out 2>err || status=$?
@@ -123,10 +145,11 @@ same_as_one() {
 	expect 0
 	pinion merge log.[0-2]
 	cp out plain
-	# A torn end, a rank that has not begun, and a renaming that was not ended.
+	# A torn end, ranks that have not begun, and a renaming that was not ended.
 	truncate -s -200 log.0
 	: >log.1
 	mv log.2 log.earlier.7
+	head -c 50 log.0 >log.earlier.6
 	pinion merge log.[0-2]
 	expect 2
 	ranks 2 scan --format=json --checkpoint=log --resume tree
@@ -135,6 +158,40 @@ same_as_one() {
 	pinion merge log.[0-9]*
 	expect 1
 	cmp plain out
+}
+
+@test "damage ends a job, or is passed by with --salvage" {
+	ranks 1 scan --format=json --checkpoint=log tree
+	expect 0
+	pinion merge log.0
+	cp out plain
+	printf XXXX | dd of=log.0 bs=1 seek=3000 conv=notrunc status=none
+	ranks 2 scan --format=json --checkpoint=log --resume tree
+	expect 2
+	grep -q 'log.0: it is damaged at offset' err
+	ranks 2 scan --format=json --checkpoint=log --resume --salvage tree
+	expect 0
+	pinion merge log.[0-9]*
+	expect 1
+	cmp plain out
+}
+
+@test "each log of earlier runs takes a descriptor, of which there are enough" {
+	local i
+
+	ranks 1 scan --format=json --checkpoint=log tree
+	expect 0
+	for i in {0..99}; do
+		cp log.0 "log.earlier.$i"
+	done
+	rm log.0
+	status=0
+	(ulimit -n 163; exec "$PINION-mpi" scan --format=json --checkpoint=log --resume tree) >out 2>err || status=$?
+	refused '`ulimit -n` is 163, and 164 descriptors are needed'
+	status=0
+	(ulimit -Sn 90; exec "$PINION-mpi" scan --format=json --checkpoint=log --resume tree) >out 2>err || status=$?
+	expect 0
+	[ "$(ls log.*)" = log.0 ]
 }
 
 @test "a path that is no file makes the job's status 2, and no file is lost" {
@@ -161,6 +218,10 @@ refused() {
 	refused 'pinion scan, rank 0: name a log by --checkpoint=LOG'
 	ranks 2 scan --shard=0/2 --checkpoint=log tree
 	refused '--shard does not go with pinion-mpi: ranks share the files out by themselves'
+	ranks 2 scan --format=sarif --checkpoint=log tree
+	refused '--format=sarif does not go with pinion-mpi: '
+	ranks 2 scan --format=gitlab --checkpoint=log tree
+	refused '--format=gitlab does not go with pinion-mpi: '
 	ranks 2 sum --hard-links=once -r --checkpoint=log tree
 	refused '--hard-links does not go with pinion-mpi'
 	mkdir -p other/place

@@ -16,8 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum {
+	/* In a second. */
+	LOCK_TRIES = 100,
+	/* Descriptors of the runtime, of MPI and of a few files. */
+	DESCRIPTORS_BESIDE = 64,
+};
 
 /* A log by its name: FILE.K or FILE.earlier.J. */
 struct name {
@@ -92,6 +101,19 @@ static int names_add(struct names *names, const char *file, const char *rest, st
 	return 0;
 }
 
+/* NULL: there is none any more, or it cannot be read, and *out_error is set. */
+static const struct dirent *next_entry(DIR *folder, int *out_error)
+{
+	const struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(folder);
+	if (entry == NULL) {
+		*out_error = -errno;
+	}
+	return entry;
+}
+
 /* Those of its folder, the oldest first. */
 static int names_find(struct names *names, const char *file)
 {
@@ -105,7 +127,7 @@ static int names_find(struct names *names, const char *file)
 		folder = opendir(dirname(folder_of));
 		rc = folder == NULL ? -errno : 0;
 	}
-	while (rc == 0 && (entry = readdir(folder)) != NULL) {
+	while (rc == 0 && (entry = next_entry(folder, &rc)) != NULL) {
 		const char *base = basename(base_of);
 		size_t bytes = strlen(base);
 		struct name name;
@@ -163,15 +185,24 @@ bool rank_logs_are_apart(const char *file, char *const *paths, int path_count)
 
 /* ---- one log ---- */
 
-/* Another run may still write it: its process holds the lock. */
+/*
+ * Another run may still write it: its process holds the lock, which NFS gives
+ * to none that cannot write.
+ */
 static int check_free(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int rc = fd < 0 ? -errno : 0;
+	static const struct timespec pause = {.tv_nsec = 1000000000 / LOCK_TRIES};
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int rc = fd < 0 ? -errno : -EWOULDBLOCK;
 
-	if (rc == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		rc = -EBUSY;
+	/* A process that was killed has the lock until it is gone. */
+	for (int i = 0; i < LOCK_TRIES && rc == -EWOULDBLOCK; i++) {
+		if (i > 0) {
+			nanosleep(&pause, NULL);
+		}
+		rc = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
 	}
+	rc = rc == -EWOULDBLOCK ? -EBUSY : rc;
 	if (fd >= 0) {
 		close(fd);
 	}
@@ -198,8 +229,8 @@ static int check_facts(const struct pinion_checkpoint *log, const char *path,
 	return 0;
 }
 
-/* A log that a crash has left empty has no facts, either: *out_log is NULL. */
-static int open_one(const char *path, const struct pinion_checkpoint_fact *facts,
+/* *out_log is NULL of a log that a crash has left without its facts. */
+static int open_one(const char *path, uint32_t flags, const struct pinion_checkpoint_fact *facts,
 	uint32_t fact_count, struct pinion_checkpoint **out_log)
 {
 	struct pinion_checkpoint_config config;
@@ -211,9 +242,12 @@ static int open_one(const char *path, const struct pinion_checkpoint_fact *facts
 		return 0;
 	}
 	pinion_checkpoint_config_init(&config);
-	config.flags = PINION_CHECKPOINT_READ;
+	config.flags = PINION_CHECKPOINT_READ | (flags & PINION_CHECKPOINT_SALVAGE);
 	config.log = report_checkpoint_log;
 	rc = pinion_checkpoint_open(path, &config, out_log);
+	if (rc == -ENODATA) {
+		return 0;
+	}
 	rc = rc < 0 ? rc : check_facts(*out_log, path, facts, fact_count);
 	if (rc == -ENOMEM) {
 		report_path(path, report_reason(rc));
@@ -223,11 +257,44 @@ static int open_one(const char *path, const struct pinion_checkpoint_fact *facts
 
 /* ---- all ---- */
 
-static int open_all(struct rank_logs *logs, const struct names *names, bool is_first,
-	const struct pinion_checkpoint_fact *facts, uint32_t fact_count)
+/* Others are of this run, and begun before this rank has come so far. */
+static bool is_opened(const struct name *name, bool is_first)
 {
-	int rc = 0;
+	return is_first || name->is_earlier;
+}
 
+/* A descriptor for each log, as long as this rank looks files up in them. */
+static int allow_descriptors(const struct names *names, bool is_first)
+{
+	rlim_t wanted = DESCRIPTORS_BESIDE;
+	struct rlimit limit;
+
+	for (uint32_t i = 0; i < names->count; i++) {
+		wanted += is_opened(&names->items[i], is_first) ? 1 : 0;
+	}
+	if (wanted == DESCRIPTORS_BESIDE || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+		limit.rlim_cur >= wanted) {
+		return 0;
+	}
+	if (limit.rlim_max < wanted) {
+		report_line("`ulimit -n` is %llu, and %llu descriptors are needed for the logs of "
+			    "earlier runs; raise it: ulimit -n %llu",
+			(unsigned long long)limit.rlim_max, (unsigned long long)wanted,
+			(unsigned long long)wanted);
+		return -EMFILE;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : -errno;
+}
+
+static int open_all(struct rank_logs *logs, const struct names *names, uint32_t flags,
+	bool is_first, const struct pinion_checkpoint_fact *facts, uint32_t fact_count)
+{
+	int rc = allow_descriptors(names, is_first);
+
+	if (rc < 0) {
+		return rc;
+	}
 	logs->logs = calloc(names->count + 1, sizeof(struct pinion_checkpoint *));
 	if (logs->logs == NULL) {
 		return -ENOMEM;
@@ -235,12 +302,11 @@ static int open_all(struct rank_logs *logs, const struct names *names, bool is_f
 	for (uint32_t i = 0; i < names->count && rc == 0; i++) {
 		const struct name *name = &names->items[i];
 
-		/* Of this run, and begun before this rank has come so far. */
-		if (!is_first && !name->is_earlier) {
+		if (!is_opened(name, is_first)) {
 			continue;
 		}
 		rc = is_first ? check_free(name->path) : 0;
-		rc = rc < 0 ? rc : open_one(name->path, facts, fact_count, &logs->logs[i]);
+		rc = rc < 0 ? rc : open_one(name->path, flags, facts, fact_count, &logs->logs[i]);
 		logs->count = i + 1;
 	}
 	return rc;
@@ -273,7 +339,7 @@ static int rename_all(const struct names *names, const char *file)
 	return 0;
 }
 
-int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, bool resumes,
+int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, uint32_t flags,
 	const struct pinion_checkpoint_fact *facts, uint32_t fact_count)
 {
 	struct names names = {.count = 0};
@@ -283,13 +349,13 @@ int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, bool
 		report_line("%s: %u logs are too many", file, names.count);
 		rc = -EMFILE;
 	}
-	if (rc == 0 && is_first && !resumes && names.count > 0) {
+	if (rc == 0 && is_first && (flags & PINION_CHECKPOINT_RESUME) == 0 && names.count > 0) {
 		report_line("%s is there: go on with --resume, or name another log",
 			names.items[0].path);
 		rc = -EEXIST;
 	}
 	if (rc == 0) {
-		rc = open_all(logs, &names, is_first, facts, fact_count);
+		rc = open_all(logs, &names, flags, is_first, facts, fact_count);
 	}
 	if (rc == 0 && is_first) {
 		rc = rename_all(&names, file);

@@ -34,11 +34,13 @@ enum { RANK_LOGS_MAX = 65000 };
 /*
  * Opens those of earlier runs; with `is_first`, as rank 0, before the others
  * do: finds and renames them. They must have these facts, but for the last.
- * Returns 0; -EEXIST: there are some, and `resumes` is not set; -ESTALE: one
- * has other facts; -EBUSY: one is being written; or as
- * pinion_checkpoint_open(). Errors are reported.
+ * Returns 0; -EEXIST: there are some, and `flags` lacks
+ * PINION_CHECKPOINT_RESUME; -ESTALE: one has other facts; -EBUSY: one is being
+ * written; -EMFILE: there are more than descriptors; or as
+ * pinion_checkpoint_open() with READ and SALVAGE of `flags`. Errors are
+ * reported.
  */
-int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, bool resumes,
+int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, uint32_t flags,
 	const struct pinion_checkpoint_fact *facts, uint32_t fact_count);
 
 void rank_logs_close(struct rank_logs *logs);

@@ -6,6 +6,7 @@
 #include "tools/scan/run.h"
 
 #include "tools/commands.h"
+#include "tools/distribution.h"
 #include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
@@ -502,8 +503,11 @@ static bool check_context(const struct scan_options *options)
 
 static bool check_options(struct scan_options *options)
 {
-	if (!report_options_check(&options->report) || !check_files(options) ||
-		!archive_options_check(&options->archives) ||
+	const struct report_format *format = options->report.format;
+
+	if (!report_options_check(&options->report) ||
+		!distribution_allows_format(format->name, format->is_document) ||
+		!check_files(options) || !archive_options_check(&options->archives) ||
 		!checkpointing_check(&options->scanning.checkpointing) ||
 		!choosing_check(&options->scanning.choosing) || !check_context(options)) {
 		return false;
