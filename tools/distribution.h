@@ -41,7 +41,8 @@ struct distribution {
 	/*
 	 * All files of this rank are done: what they came to, which becomes
 	 * what a shard of them all has to know. Waits for the other ranks.
-	 * False: there is none of them any more.
+	 * False: there is none of them any more, this rank has failed before
+	 * its parts, or the counts of all do not add up.
 	 */
 	bool (*end)(struct checkpoint_totals *totals);
 	/* The log of this rank has all that it has done, and is closed. */
