@@ -282,7 +282,7 @@ static bool waits_or_retries(
 		private->asks_ready = true;
 		return true;
 	}
-	if (*result == -EAGAIN && !may_wait) {
+	if (*result == -EAGAIN && !may_wait && request->op != PINION_OP_CONNECT) {
 		return false; /* which is what it asked for */
 	}
 	return pin_request_may_retry(ring->meter, request, *result);
