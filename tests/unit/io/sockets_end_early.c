@@ -423,7 +423,7 @@ static void check_no_descriptor(void)
 	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &before) == 0);
 	submit(begin(1));
 	nop();
-	nop(); /* behind its poll, which came behind the first */
+	nop(); /* its poll has begun before this one */
 	expect_number("then it waits", 0, pin_load_acquire_u32(&ones[1].entered));
 	/* And ends when one call may no longer ask for its descriptor. */
 	none.rlim_cur = 1;
