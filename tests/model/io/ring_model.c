@@ -504,6 +504,11 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 	own->gathered[own->gathered_count] = (uintptr_t)request;
 	own->gathered_count++;
 	ring->in_flight++;
+	/* As io/socket.c counts its entries. */
+	if (pin_request_has(request, PIN_OP_WAITS_FOR_PEER)) {
+		pin_store_relaxed_u64(
+			&ring->peer_entries, pin_load_relaxed_u64(&ring->peer_entries) + 1);
+	}
 	leave(own);
 	return true;
 }
