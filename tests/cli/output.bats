@@ -615,7 +615,7 @@ e1,"./a,""b""",2,2,2,8,3,9,PRINT,nee…' ]
 		"$PINION" scan --hard-links=once --explain="$path" tree || true
 	done)
 	[ "$(grep -c ': scanned$' <<<"$met")" = 1 ]
-	[ "$(grep -c ': left out: it is another name of a file that was met before (--hard-links=once)$' <<<"$met")" = 1 ]
+	[ "$(grep -c ': left out: a file was met by another name (--hard-links=once)$' <<<"$met")" = 1 ]
 }
 
 @test "a confirmed rule's finding: its line within the match's, and its secret" {

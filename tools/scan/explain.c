@@ -109,8 +109,7 @@ static const char *reason_of(enum pinion_walk_reason reason)
 		[PINION_WALK_BY_FILE_SYSTEM] = "it is on another file system (--one-file-system)",
 		[PINION_WALK_BY_SIZE] = "its size is out of bounds (--min-size, --max-filesize)",
 		[PINION_WALK_BY_TIME] = "its time is out of bounds (--newer-than, --older-than)",
-		[PINION_WALK_BY_LINK] = "it is another name of a file that was met before "
-					"(--hard-links=once)",
+		[PINION_WALK_BY_LINK] = "a file was met by another name (--hard-links=once)",
 		[PINION_WALK_BY_SHARD] = "another shard has it (--shard)",
 	};
 
