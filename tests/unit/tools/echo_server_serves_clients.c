@@ -167,7 +167,7 @@ static void check_crowd(const char *place)
 
 int main(int argc, char **argv)
 {
-	char here[4096];
+	static char here[4096];
 
 	(void)argc;
 	runtimes_watchdog(LIMIT_SECONDS);
