@@ -472,6 +472,19 @@ PINION_API int pinion_metrics_open(
 PINION_API int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *log_arg,
 	struct pinion_metrics **out_metrics);
 
+/*
+ * Whether the process has the page open for writing, as a runtime has until it
+ * is destroyed. A process that called exec(2) keeps its number and its start,
+ * and has lost the page.
+ *
+ * Shape: 1: it has; 0: it has not, so nobody writes the page.
+ * Context: any thread; reads /proc/PID/fdinfo, a few microseconds a descriptor.
+ * Errors: -ESRCH: there is no such process. -EACCES: it is another user's.
+ * -EMFILE and others of open(2).
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_is_open(const struct pinion_metrics *metrics, int pid);
+
 /* NULL is accepted. Since: 0.1 */
 PINION_API void pinion_metrics_close(struct pinion_metrics *metrics);
 
