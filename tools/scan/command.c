@@ -300,14 +300,14 @@ static bool parse_archive_limit(struct scan_options *options, const char *value)
 
 /* ---- all options ---- */
 
-/* What an option with this row does: calls one of these, or sets a flag. */
+/*
+ * What an option with this row does: calls one of these, or sets a flag. Those
+ * without a row are for scanning_parse().
+ */
 struct taker {
 	bool (*own)(struct scan_options *options, const char *value);
 	bool (*report)(struct report_options *options, const char *name, const char *value);
-	bool (*scanning)(struct scanning_options *options, const char *value);
-	/* With several options, distinguished by their names. */
-	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
-	size_t flag_at; /* in struct scan_options */
+	size_t flag_at; /* in struct scan_options, never its first member; 0: none */
 };
 
 #define FLAG(member) \
@@ -335,49 +335,16 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_CONTEXT] = {.report = report_options_parse},
 	[OPTION_COLOR] = {.report = report_options_parse},
 	[OPTION_OUTPUT] = {.report = report_options_parse},
-	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
 	[OPTION_NULL] = FLAG(scanning.list_is_nul),
 	[OPTION_GIT] = {.own = parse_git},
 	[OPTION_SINCE] = {.own = parse_since},
 	[OPTION_STAGED] = FLAG(git.is_staged),
-	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
-	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
-	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
-	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
-	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
-	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_INCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_MIN_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_MAX_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
-	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
-	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD_ENV] = {.shared = scanning_parse_choosing},
 	[OPTION_BINARY] = {.own = parse_binary},
 	[OPTION_DECODE] = {.own = parse_decode},
 	[OPTION_ARCHIVES] = FLAG(archives.is_on),
 	[OPTION_ARCHIVE_LIMIT] = {.own = parse_archive_limit},
-	[OPTION_SORT] = {.scanning = scanning_parse_sort},
-	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
-	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
-	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
-	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
-	[OPTION_IO] = {.scanning = scanning_parse_io},
-	[OPTION_BWLIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPS_LIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPRIO] = {.shared = scanning_parse_limit},
-	[OPTION_NICE] = {.shared = scanning_parse_limit},
-	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
-	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
-	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
-	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
-	[OPTION_INTERVAL] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = {.own = parse_stats},
 	[OPTION_EXPLAIN] = {.own = parse_explain},
-	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
 	[OPTION_PRINT_PATTERNS] = FLAG(prints_patterns),
 	[OPTION_MAX_FINDINGS] = {.own = parse_findings_max},
 	[OPTION_MAX_RULES] = {.own = parse_rule_count},
@@ -397,11 +364,8 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	if (taker->report != NULL) {
 		return taker->report(&options->report, name, value);
 	}
-	if (taker->scanning != NULL) {
-		return taker->scanning(&options->scanning, value);
-	}
-	if (taker->shared != NULL) {
-		return taker->shared(&options->scanning, name, value);
+	if (taker->flag_at == 0) {
+		return scanning_parse(&options->scanning, name, value);
 	}
 	*(bool *)((char *)options + taker->flag_at) = true;
 	return true;
