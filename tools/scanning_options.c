@@ -9,7 +9,6 @@
 #include "tools/tracing.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,20 +54,11 @@ void scanning_options_fini(struct scanning_options *options)
 
 static bool parse_list(struct scanning_options *options, const char *value)
 {
-	const char **grown;
-
 	if (strcmp(value, "-") == 0 && scanning_lists_stdin(options)) {
 		report_line("--files-from=-: standard input can be one list only");
 		return false;
 	}
-	grown = realloc(options->lists, (options->list_count + 1) * sizeof(*grown));
-	if (grown == NULL) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	options->lists = grown;
-	options->lists[options->list_count++] = value;
-	return true;
+	return options_append(&options->lists, &options->list_count, value);
 }
 
 static bool parse_workers(struct scanning_options *options, const char *value)

@@ -13,7 +13,6 @@
 #include "tools/scan/options_check.h"
 #include "tools/throttle.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -188,31 +187,18 @@ enum {
 static const uint64_t ns_per_ms = 1000000;
 static const uint64_t ns_per_s = 1000000000;
 
-static bool append_text(const char ***list, uint32_t *count, const char *text)
-{
-	const char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
-
-	if (grown == NULL) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	grown[(*count)++] = text;
-	*list = grown;
-	return true;
-}
-
 /* ---- values of single options ---- */
 
 static bool parse_regex(struct scan_options *options, const char *value)
 {
 	struct scan_patterns *patterns = &options->patterns;
 
-	return append_text(&patterns->expressions, &patterns->expression_count, value);
+	return options_append(&patterns->expressions, &patterns->expression_count, value);
 }
 
 static bool parse_rules(struct scan_options *options, const char *value)
 {
-	return append_text(&options->patterns.files, &options->patterns.file_count, value);
+	return options_append(&options->patterns.files, &options->patterns.file_count, value);
 }
 
 /* libyara has matches of 31 bits. */

@@ -12,7 +12,6 @@
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
-#include <errno.h>
 #include <pinion/pinion.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -167,16 +166,7 @@ static bool parse_algorithm(struct sum_options *options, const char *name)
 
 static bool parse_audit(struct sum_options *options, const char *value)
 {
-	const char **grown =
-		realloc(options->audited, (options->audited_count + 1) * sizeof(*options->audited));
-
-	if (grown == NULL) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	options->audited = grown;
-	options->audited[options->audited_count++] = value;
-	return true;
+	return options_append(&options->audited, &options->audited_count, value);
 }
 
 static bool parse_scrub(struct sum_options *options, const char *value)
