@@ -5,6 +5,7 @@
  */
 #include "tools/scan/findings_file.h"
 
+#include "tools/growing.h"
 #include "tools/scan/confirm.h"
 
 #include <stdlib.h>
@@ -50,6 +51,7 @@ struct findings_rule *findings_file_rule(struct findings_file *file, uint32_t ru
 {
 	size_t low = 0;
 	size_t high = file->rule_count;
+	struct findings_rule *rules;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -63,16 +65,12 @@ struct findings_rule *findings_file_rule(struct findings_file *file, uint32_t ru
 	if (low < file->rule_count && file->rules[low].rule == rule) {
 		return &file->rules[low];
 	}
-	if (file->rule_count == file->rule_capacity) {
-		size_t capacity = file->rule_capacity == 0 ? 8 : file->rule_capacity * 2;
-		struct findings_rule *rules = realloc(file->rules, capacity * sizeof(*file->rules));
-
-		if (rules == NULL) {
-			return NULL;
-		}
-		file->rules = rules;
-		file->rule_capacity = capacity;
+	rules = growing_make_room(
+		file->rules, file->rule_count, &file->rule_capacity, sizeof(*rules));
+	if (rules == NULL) {
+		return NULL;
 	}
+	file->rules = rules;
 	memmove(&file->rules[low + 1], &file->rules[low],
 		(file->rule_count - low) * sizeof(*file->rules));
 	file->rules[low] = (struct findings_rule){.rule = rule};
