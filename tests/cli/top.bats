@@ -30,11 +30,7 @@ start_fed() {
 	for _ in 1 2 3; do
 		printf 'file\n' >&7
 	done
-	for _ in {1..5000}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	wait_until_idle "$fed"
+	wait_until_taken "$fed"
 }
 
 # The newest values, of a process that does nothing, are there when it sleeps.
@@ -335,12 +331,7 @@ patch_file() {
 
 # Until the file for Prometheus has a line like that.
 wait_for_line() {
-	for _ in {1..500}; do
-		! grep -q -- "$1" folder/pinion.prom 2>/dev/null || return 0
-		sleep 0.02
-	done
-	echo "no line '$1' in the file"
-	return 1
+	wait_until grep -qs -- "$1" folder/pinion.prom
 }
 
 # The file was written that number of times more.
@@ -383,10 +374,7 @@ wait_for_writes() {
 	watcher=$!
 	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
 	mv folder away
-	for _ in {1..500}; do
-		[ ! -s err ] || break
-		sleep 0.02
-	done
+	wait_until test -s err
 	kill -0 $watcher
 	rm away/pinion.prom
 	mv away folder
