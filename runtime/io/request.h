@@ -396,7 +396,7 @@ bool pin_socket_recvmsg_goes_on(
 uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uint64_t length);
 
 /*
- * Fills in an entry of a wide ring, all but its user_data. The range was cut by
+ * Fills in a 128-byte entry, all but its user_data. The range was cut by
  * pin_command_length(), and is not empty. `index` is that of the registered
  * range that holds the memory, or -1.
  */
@@ -487,8 +487,8 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
 bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_request *request);
 
 /*
- * The same for a read of a namespace (PIN_FILE_COMMANDS) and a wide ring. False
- * also where there is nothing to read.
+ * The same for a read of a namespace (PIN_FILE_COMMANDS) and a ring of 128-byte
+ * entries. False also where there is nothing to read.
  */
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request);
 
@@ -511,7 +511,7 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
-/* The same for a wide ring. */
+/* The same for a ring of 128-byte entries. */
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 

@@ -25,10 +25,11 @@
  * reads and writes past the page cache and nothing else: no doorbell, no
  * cancel; and it cannot be waited in, only asked, without waiting.
  *
- * A wide ring is another one beside the first: its entries and completions have
- * twice the size, which is what commands to a device need (nvme_command.c). No
- * doorbell, no cancel; it is not waited in either, but the first ring may watch
- * it, which ends a wait there when something completes here.
+ * A ring of 128-byte entries (`is_sqe128`) is another one beside the first: its
+ * entries and completions have twice the size, as commands to a device need
+ * (nvme_command.c). It has no doorbell and no cancel, and no thread waits in
+ * it; but the first ring may watch it, so that a completion here ends a wait
+ * there.
  *
  * Without io_uring the same interface executes entries by system call, a few
  * per poll, see sync_ring.c. Of these, polls of descriptors alone are in flight
@@ -64,7 +65,7 @@
 enum {
 	PIN_RING_TAG_DOORBELL = 1, /* a message or the eventfd's poll */
 	PIN_RING_TAG_CANCEL = 2,   /* of a cancel, not of what it cancels */
-	PIN_RING_TAG_WATCH = 3,	   /* the poll of a wide ring */
+	PIN_RING_TAG_WATCH = 3,	   /* the poll of a ring of 128-byte entries */
 };
 
 enum pin_doorbell_kind {
@@ -84,7 +85,7 @@ struct pin_ring_options {
 	bool is_fallback;
 	bool is_shared;			 /* threads other than the creator's may use it, in turns */
 	bool is_polled;			 /* -EINVAL where the kernel has none such */
-	bool is_wide;			 /* -EINVAL where the kernel has none such */
+	bool is_sqe128;			 /* -EINVAL where the kernel has none such */
 	const struct pin_kernel *kernel; /* the features found to work */
 };
 
@@ -135,7 +136,7 @@ struct pin_ring {
 	void *ask_arg;
 	bool is_fallback;
 	bool is_polled;
-	bool is_wide;
+	bool is_sqe128;
 	bool is_deferred; /* completions appear only inside an enter */
 	bool has_task_flag;
 	bool has_no_iowait;
@@ -290,8 +291,8 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 	return &sq->sqes[ring->sqe_index];
 }
 
-/* Like pin_ring_entry_again(), of a wide ring. */
-struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring);
+/* Like pin_ring_entry_again(), of a ring of 128-byte entries. */
+struct io_uring_sqe *pin_ring_sqe128_entry(struct pin_ring *ring);
 
 /* An entry where there is no free one, or no ring. */
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring);
@@ -428,8 +429,8 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
  */
 uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
-/* The same for a wide ring, which pin_ring_poll() takes for a narrow one. */
-uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
+/* The same for a ring of 128-byte entries, which pin_ring_poll() misreads. */
+uint32_t pin_ring_poll_sqe128(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
 /*
  * Arms what pin_ring_wait needs to be interruptible. To be called before the
@@ -438,10 +439,10 @@ uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, 
 void pin_ring_prepare_wait(struct pin_ring *ring);
 
 /*
- * The same for a second ring, so that a completion in `wide` ends a wait in
- * `ring` as well. For each wait: it ends one.
+ * The same for a second ring, so that a completion in `sqe128` ends a wait in
+ * `ring` as well. One call serves one wait.
  */
-void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide);
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *sqe128);
 
 /*
  * Submits and sleeps until there is a completion, at most until `deadline_ns`.

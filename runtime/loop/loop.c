@@ -64,7 +64,7 @@ static inline void check_between_steps(const struct pin_worker *worker)
 	PIN_DCHECK(worker->untimed_batches <= UNTIMED_BATCHES_MAX + 1);
 	PIN_DCHECK(worker->device_queue.account_count <= PIN_ACCOUNTS);
 	PIN_DCHECK(worker->device_queue.queued == 0 || worker->device_queue.account_count > 0);
-	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->wide.in_flight);
+	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->sqe128.in_flight);
 }
 
 /* Runs one task or callback; false when there was none anywhere. */

@@ -460,12 +460,12 @@ static void close_rings(struct pin_worker *worker)
 	}
 	pin_lock_acquire(&shared->rings_lock, shared->host); /* [RETIRE-3] */
 	pin_store_release_u32(&worker->ring_is_open, 0);
-	pin_store_release_u32(&worker->wide_is_open, 0);
+	pin_store_release_u32(&worker->sqe128_is_open, 0);
 	pin_ring_fini(&worker->polled);
-	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->sqe128);
 	pin_ring_fini(&worker->ring);
 	worker->polled = (struct pin_ring){0};
-	worker->wide = (struct pin_ring){0};
+	worker->sqe128 = (struct pin_ring){0};
 	worker->ring = (struct pin_ring){0};
 	worker->has_polled = false;
 	pin_lock_release(&shared->rings_lock, shared->host);
@@ -495,7 +495,7 @@ void pin_worker_reset(struct pin_worker *worker)
 void pin_worker_fini(struct pin_worker *worker)
 {
 	pin_ring_fini(&worker->polled);
-	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->sqe128);
 	pin_ring_fini(&worker->ring);
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);

@@ -455,7 +455,7 @@ static inline bool pin_secondary_has_gathered(const struct pin_worker *worker)
 {
 	return pin_secondary_is_busy(worker) &&
 		(pin_secondary_ring_has_gathered(&worker->polled) ||
-			pin_secondary_ring_has_gathered(&worker->wide));
+			pin_secondary_ring_has_gathered(&worker->sqe128));
 }
 
 /* ---- messages between workers ---- */

@@ -400,16 +400,16 @@ static uint64_t ring_limit_ns(const struct pin_shared *shared)
 	return shared->tuning.cq_stall_us * 1000;
 }
 
-static bool has_wide(const struct pin_worker *worker)
+static bool has_sqe128(const struct pin_worker *worker)
 {
-	return pin_load_acquire_u32(&worker->wide_is_open) != 0; /* [STALL-1] */
+	return pin_load_acquire_u32(&worker->sqe128_is_open) != 0; /* [STALL-1] */
 }
 
 /* By themselves, or as soon as the kernel is asked. */
 static bool are_completions_owed(const struct pin_worker *worker)
 {
 	return pin_ring_owes_completions(&worker->ring) ||
-		(has_wide(worker) && pin_ring_owes_completions(&worker->wide));
+		(has_sqe128(worker) && pin_ring_owes_completions(&worker->sqe128));
 }
 
 static bool are_polls_owed(const struct pin_worker *worker)
@@ -424,8 +424,8 @@ static uint64_t ring_signs_of(const struct pin_worker *worker)
 		pin_meter_read(&worker->meter.parks_futex) +
 		pin_meter_read(&worker->meter.parks_ring);
 
-	if (has_wide(worker)) {
-		signs += pin_ring_reaped(&worker->wide);
+	if (has_sqe128(worker)) {
+		signs += pin_ring_reaped(&worker->sqe128);
 	}
 	return signs;
 }

@@ -36,9 +36,9 @@
  * there wait if the worker has not entered the kernel for that long. A worker
  * that asks again and again is not in a task, however long the device takes.
  *
- * [STALL-1] the worker opens its wide ring (release) when it is set up -> the
- * watchdog loads that (acquire) and finds its queues mapped. They stay so until
- * the watchdog's thread has ended.
+ * [STALL-1] the worker opens its command ring (release) when it is set up ->
+ * the watchdog loads that (acquire) and finds its queues mapped. They stay so
+ * until the watchdog's thread has ended.
  */
 #ifndef PIN_WORKER_STALL_H
 #define PIN_WORKER_STALL_H

@@ -351,7 +351,7 @@ struct pin_worker {
 	struct pin_atomic_u32
 		ring_is_open; /* [W:owner, resizer R:any] ring_lock.h, loop/retire.c */
 	struct pin_atomic_u32
-		wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, loop/retire.c */
+		sqe128_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, loop/retire.c */
 	struct pin_biased_lock cancels;		/* of requests in flight: worker/request.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] file_close.c */
 	struct pinion_task files_message;	/* in the inbox while that is set */
@@ -428,7 +428,7 @@ struct pin_worker {
 	struct pin_device_queue device_queue;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
-	struct pin_ring wide;	/* not initialised: there is none; extra_rings.c */
+	struct pin_ring sqe128; /* for commands; not initialised: there is none; extra_rings.c */
 	enum pin_commands_way commands_way;
 	uint32_t secondary_count; /* requests on these two: request.h */
 	struct pin_arena arena;

@@ -361,8 +361,9 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
 /* ---- extra rings: commands ---- */
 
 /*
- * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of the
- * worker's, or by calls. On the worker alone. extra_rings.c has the rules.
+ * Reads of NVMe namespaces by commands (io/request.h), on the worker's ring of
+ * 128-byte entries, or by calls. On the worker alone. extra_rings.c has the
+ * rules.
  */
 
 /* An admitted request, in no list: begins it, or is done with it. */
@@ -377,17 +378,17 @@ uint32_t pin_commands_poll(struct pin_worker *worker);
 /* The last call on the worker's thread; nothing is in flight. */
 void pin_commands_end(struct pin_worker *worker);
 
-/* Some are in flight on the wide ring. */
+/* Some are in flight on the command ring. */
 static inline bool pin_commands_is_busy(const struct pin_worker *worker)
 {
-	PIN_DCHECK(worker->secondary_count > 0 || worker->wide.in_flight == 0);
-	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->wide.in_flight > 0;
+	PIN_DCHECK(worker->secondary_count > 0 || worker->sqe128.in_flight == 0);
+	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->sqe128.in_flight > 0;
 }
 
 /* pin_commands_poll() would find something to do. Loads only. */
 static inline bool pin_commands_has_work(const struct pin_worker *worker)
 {
-	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->wide);
+	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->sqe128);
 }
 
 /*
@@ -397,7 +398,7 @@ static inline void pin_commands_watch(struct pin_worker *worker)
 {
 	if (pin_commands_is_busy(worker)) {
 		PIN_DCHECK(!worker->shares_ring); /* another could take the watch's completion */
-		pin_ring_watch(&worker->ring, &worker->wide);
+		pin_ring_watch(&worker->ring, &worker->sqe128);
 	}
 }
 
