@@ -111,7 +111,7 @@ struct pin_request {
 	bool is_secondary;	/* not on the first ring: worker/request.h; false when it ends */
 	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
-	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
+	bool is_borrowed_own;	/* `borrowed`: by pin_pool_borrow_own() */
 	/*
 	 * Set by the library, of a request of its own: time that it is queued
 	 * does not count. Meanwhile `deadline_ns` is the time that is left;
@@ -130,7 +130,7 @@ struct pin_request {
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
-		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */
+		struct pin_entry *borrowed;	  /* of a transfer: whose memory it uses */
 	};
 	/* Last: most have none, and so touch one cache line less. */
 	struct pin_timer deadline;

@@ -145,8 +145,8 @@ void pin_transfer_prepare_write(
  * is searched for from the first on, which only the few transfers that go on at
  * all pay for. Nothing is copied and nothing is kept but `resume_bytes`.
  *
- * `bytes` is the array then: a worker lends that buffer of a pool which has the
- * array, if any has, and knows nothing of those that have the elements.
+ * `bytes` is the array then: the request borrows the pool's buffer that has the
+ * array, if there is one, and knows nothing of buffers that have the elements.
  */
 
 /* What the next entry moves: `count` whole elements, or if 0 a range of one. */

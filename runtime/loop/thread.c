@@ -222,7 +222,7 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	int rc;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
-	if (pin_thread_lend(record) < 0) {
+	if (pin_thread_provide(record) < 0) {
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,
 			"worker %u has no thread-specific data: no memory, or all keys of "
 			"pthread_key_create(3) are in use",

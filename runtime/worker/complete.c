@@ -62,13 +62,13 @@ static PIN_APART void give_back(
 {
 	struct pin_request *private = pin_request_of(request);
 
-	if (private->lent != NULL) {
-		if (PIN_LIKELY(private->is_lent_own)) {
-			pin_pool_unlend_own(private->lent);
+	if (private->borrowed != NULL) {
+		if (PIN_LIKELY(private->is_borrowed_own)) {
+			pin_pool_end_own_borrow(private->borrowed);
 		} else {
-			pin_pool_unlend(private->lent);
+			pin_pool_end_borrow(private->borrowed);
 		}
-		private->lent = NULL;
+		private->borrowed = NULL;
 	}
 	if (PIN_LIKELY(private->cost.account_place != 0)) {
 		pin_device_queue_end(worker, taker, request);

@@ -251,7 +251,7 @@ void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count
 
 /*
  * Sends claimed ones, which were admitted, to `target`, in order. A pool's
- * buffer is lent from here on.
+ * buffer is borrowed from here on.
  */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);

@@ -172,9 +172,9 @@ void pin_request_post(
 		PIN_DCHECK(pin_task_kind(&requests[i]->task) == PIN_TASK_REQUEST);
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->is_lent_own = false;
-			private->was_free =
-				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
+			private->is_borrowed_own = false;
+			private->was_free = !pin_worker_borrow_posted(
+				target, requests[i]->bytes, &private->borrowed);
 		}
 		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
 		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {

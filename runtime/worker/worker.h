@@ -238,9 +238,9 @@ static inline void pin_fault_name(pin_fault_fn function)
  * instructions. A task that finds none waits in a queue, in order, and gets the
  * next returned buffer handed over.
  *
- * While a request uses a buffer, of the worker or of a pool, it is lent to the
- * kernel: it cannot be given back until the request has ended. buffers.c has
- * the protocol.
+ * While a request uses a buffer, of the worker or of a pool, the request has
+ * borrowed it: no thread can give it back until the request has ended.
+ * buffers.c has the protocol.
  */
 
 /*
@@ -273,7 +273,7 @@ static inline bool pin_worker_is_among_arenas(const struct pin_shared *shared, c
 }
 
 /* Whether memory that is in no buffer of its worker's own may be in another. */
-static inline bool pin_worker_may_lend(const struct pin_shared *shared, const uint8_t *bytes)
+static inline bool pin_worker_may_borrow(const struct pin_shared *shared, const uint8_t *bytes)
 {
 	return pin_worker_is_among_arenas(shared, bytes) ||
 		pin_load_relaxed_u32(&shared->has_pools) != 0;
@@ -281,19 +281,19 @@ static inline bool pin_worker_may_lend(const struct pin_shared *shared, const ui
 
 /*
  * `bytes` are about to be a request's, on the thread that runs that worker's
- * requests: lends it the buffer they are in; NULL: they are in none. `own`: it
- * is one of the worker's own, which could not be lent the short way
+ * requests: borrows the buffer they are in; NULL: they are in none. `own`: it
+ * is one of the worker's own, which could not be borrowed the short way
  * (submit.c); NULL: it is none. PIN_POOL_IS_FREE: it must not be used, which
  * has been logged.
  */
-enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
+enum pin_pool_borrowed pin_worker_borrow(struct pin_worker *worker, const uint8_t *bytes,
 	struct pin_entry *own, struct pin_entry **out_entry);
 
 /*
  * The same from outside, for a request on its way to `worker`, whose buffer may
  * be given back anywhere meanwhile; false: it is free. Any thread may end it.
  */
-bool pin_worker_lend_posted(
+bool pin_worker_borrow_posted(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /* All workers have their buffers, for good. */

@@ -447,7 +447,7 @@ int main(int count, char **arguments)
 	if (!parse(count, arguments, &options)) {
 		return 1;
 	}
-	/* One record for all simulated threads: none lends its own. */
+	/* One record for all simulated threads: none provides its own. */
 	(void)pin_thread_own();
 	is_whole = case_count == 0;
 	if (is_whole && !add_all_cases()) {
