@@ -239,7 +239,7 @@ struct pin_job_entry {
 	uint64_t began_ns;		 /* [own] the worker's, then of the thread that ends it */
 	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
 	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
-	struct pin_atomic_u32 went_on;	 /* [W:its worker R:its ender] */
+	struct pin_atomic_u32 went_on;	 /* [W:its worker R:the thread that ends it] */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */

@@ -200,7 +200,7 @@ struct pin_shared {
 	bool has_source;
 	struct pin_registry registry;	      /* [const] after start */
 	struct pin_atomic_u32 has_registered; /* futex of the workers */
-	/* [W:makers and enders of pools R:workers] struct pin_pool *, or 0 */
+	/* [W:creators, destroyers of pools R:workers] struct pin_pool *; 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock forward_lock;	 /* rank 3; posted requests on their way to the fallback */
@@ -238,7 +238,8 @@ struct pin_shared {
 	struct pin_worker_class classes[PIN_WORKER_CLASSES_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
+	struct pin_atomic_u32
+		pool_searches; /* theirs, see buffers.c; [W:any R:destroyers of pools] */
 	struct pin_atomic_u32 watchdog PIN_CACHE_ALIGNED; /* enum pin_watchdog_state, a futex */
 	/* [W:watchdog R:any] spawned tasks that waited beside a sleeper */
 	struct pin_atomic_u64 watchdog_found_work;
@@ -255,7 +256,7 @@ struct pin_shared {
 	struct pin_atomic_u32 growth_told;   /* [W:workers R:workers] bits of logged lines */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
-	struct pin_atomic_u32 visitors;
+	struct pin_atomic_u32 outside_callers;
 	struct pin_disks disks;
 	struct pin_metrics_page *metrics; /* [const] or NULL: metrics_page.h */
 	struct pin_trace *trace;	  /* [const] or NULL: nothing is traced; events.h */
@@ -358,7 +359,7 @@ struct pin_worker {
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: task/admission.h */
+	struct pin_atomic_u64 job; /* [W:any R:any] the job in its `run`: task/admission.h */
 	/* [W:owner R:watchdog] */
 	struct pin_atomic_u64 running;	     /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane;  /* and its lane */

@@ -253,15 +253,15 @@ static void run_closed(void)
 /* Freed while the end that made that possible is under way. */
 static void run_freed(void)
 {
-	uint32_t ender;
+	uint32_t finisher;
 
 	jobs_model_begin(1, 1, 0);
 	jobs_model_begin_going_on(&jobs_model.all[0]);
-	ender = model_thread_start("ender", jobs_model_end, &jobs_model.all[0]);
+	finisher = model_thread_start("finisher", jobs_model_end, &jobs_model.all[0]);
 	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
 	MODEL_CHECK(jobs_model.in_count == 0);
 	model_free(jobs_model.admission);
-	model_thread_join(ender);
+	model_thread_join(finisher);
 }
 
 /* ---- evicted ---- */
