@@ -338,7 +338,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_deque_init(&worker->deque, slots, tuning->queue_tasks,
 		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
 	if (is_fifo && worker->shared->has_fence_all) {
-		pin_deque_allow_hold(&worker->deque, worker->shared->host);
+		pin_deque_allow_reservation(&worker->deque, worker->shared->host);
 	}
 	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
