@@ -327,7 +327,7 @@ bool pin_poll_bound(struct pin_worker *worker)
 }
 
 /* The very last resort: completions in the ring of a stalled worker. */
-static struct pin_link *relieve_others(struct pin_worker *worker)
+static struct pin_link *reap_others(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_victims_round round;
@@ -420,7 +420,7 @@ bool pin_poll_others(struct pin_worker *worker)
 		return true;
 	}
 	if (link == NULL && worker->shares_ring && worker->is_searching) {
-		link = relieve_others(worker);
+		link = reap_others(worker);
 	}
 	if (link == NULL && worker->is_searching) {
 		adopt_external(worker);

@@ -26,7 +26,7 @@ static uint64_t due_ns(const struct ring *ring, const struct io_uring_sqe *sqe)
 		return disk_peer_ns();
 	}
 	/* A request that cannot be cancelled would never end. */
-	return !ring->is_polled && !ring->is_sqe128 && disk_is_stuck()
+	return !ring->is_polled && !ring->is_sqe128 && disk_is_hung()
 		? WORLD_NEVER
 		: world_now_ns() + disk_latency_ns();
 }
@@ -119,7 +119,7 @@ static bool is_operation(const struct operation *operation, uint64_t user_data)
 }
 
 /*
- * Requests that the disk has already got run to their end all the same; a stuck
+ * Requests that the disk has already got run to their end all the same; a hung
  * one is not there yet.
  */
 static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)

@@ -78,7 +78,7 @@ struct scene {
 };
 
 static const struct model_mutant mutants[] = {
-	{"laid out without a release", {MODEL_RELAXED, "pin_stash_put", NULL}},
+	{"published without a release", {MODEL_RELAXED, "pin_stash_put", NULL}},
 	{"taken without an acquire", {MODEL_RELAXED, "pin_stash_take", NULL}},
 	{"taken in two steps", {MODEL_TORN, "pin_stash_take", NULL}},
 	{NULL, {}},

@@ -136,7 +136,8 @@ static void check_permits(void)
 				pin_load_relaxed_u32(&magazine->stash.places[j % PIN_STASH_PLACES]);
 
 			found[index]++;
-			expect_number("laid out at home", magazine->node, pool.entries[index].node);
+			expect_number(
+				"published at home", magazine->node, pool.entries[index].node);
 		}
 	}
 	for (uint32_t i = 0; i < pool.node_count; i++) {
