@@ -12,7 +12,7 @@
 
 #include "tests/model/relacy/engine.h"
 
-enum { PUTS = PIN_STASH_PLACES + 3 };
+enum { PUTS = PIN_STASH_SLOTS + 3 };
 
 struct scene {
 	struct pin_stash stash;
@@ -34,7 +34,7 @@ struct scene {
 	{
 		for (uint32_t i = 0; i < PUTS; i++) {
 			uses[i] = 1;
-			if (!pin_stash_put(&stash, i, PIN_STASH_PLACES)) {
+			if (!pin_stash_put(&stash, i, PIN_STASH_SLOTS)) {
 				return;
 			}
 			put_count++;

@@ -133,7 +133,7 @@ static void check_permits(void)
 		for (uint64_t j = pin_load_relaxed_u64(&magazine->stash.taken);
 			j < pin_load_relaxed_u64(&magazine->stash.put); j++) {
 			uint32_t index =
-				pin_load_relaxed_u32(&magazine->stash.places[j % PIN_STASH_PLACES]);
+				pin_load_relaxed_u32(&magazine->stash.slots[j % PIN_STASH_SLOTS]);
 
 			found[index]++;
 			expect_number(

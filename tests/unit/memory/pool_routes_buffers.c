@@ -230,7 +230,7 @@ static void check_stash(void)
 		const struct pin_stash *stash = &pool.magazines[0].stash;
 
 		pools_give(&pool, 0, &buffers[i]);
-		expect_number("published", i < PIN_STASH_PLACES ? i + 1 : PIN_STASH_PLACES,
+		expect_number("published", i < PIN_STASH_SLOTS ? i + 1 : PIN_STASH_SLOTS,
 			pin_stash_count(stash));
 		expect_number("or listed", i < HALF ? i + 1 : HALF, pin_pool_count_lists(&pool));
 	}
