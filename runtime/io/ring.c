@@ -59,9 +59,9 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	pin_meter_add(&ring->meter->ring_enters, 1);
 	ring->asked_count += (flags & IORING_ENTER_GETEVENTS) != 0 ? 1 : 0;
 	/*
-	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
-	 * next enter. ETIME: the wait has lasted its time. Anything else means
-	 * the ring itself is broken.
+	 * EINTR, EAGAIN and EBUSY leave entries in the queue, for the next
+	 * enter. ETIME: the wait has lasted its time. Anything else means the
+	 * ring itself is broken.
 	 */
 	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 		rc == -ENOMEM);
@@ -313,8 +313,8 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 }
 
 /*
- * Submits. Deferred completions are handed over in the same enter where the
- * last ones had such; where all was over at once, asking for them is in vain.
+ * Submits. The same enter asks for deferred completions if the last enters have
+ * brought some; where requests are over at once, asking is in vain.
  */
 static PIN_INLINE void submit(struct pin_ring *ring)
 {

@@ -21,9 +21,10 @@ enum {
 	ENTRIES_MIN = 64,
 	CQ_PER_SQ = 4,
 	/*
-	 * In flight at most this share of the CQ, in sixteenths: each may be
-	 * cancelled, which completes as well, and the rest is for doorbells. Of
-	 * the CQ as it came out: the kernel caps it at 65536.
+	 * The share of the completion queue that requests in flight may fill,
+	 * in sixteenths: each may be cancelled, which completes as well, and
+	 * the rest is for doorbells. The queue has the size that the kernel
+	 * gave it, 65536 at most.
 	 */
 	CREDIT_SIXTEENTHS = 7,
 	SETUP_TRIES_MAX = 32,
