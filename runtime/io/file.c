@@ -49,7 +49,7 @@ enum {
 	ASSUMED_AFTER = 16,
 };
 
-/* Where the kernel reports no cached share: whether the first byte is cached. */
+/* Where the kernel reports no share: whether the first byte is cached. */
 static uint32_t probe_cached(int fd)
 {
 	uint8_t byte;

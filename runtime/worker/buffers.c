@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The buffers of a worker's arena: taken and given back by code on the worker,
- * and pinned for I/O while a request uses them.
+ * and borrowed by requests, which holds them for I/O.
  *
  * Tasks call the first part by pinion_buffer_acquire() and its relatives;
  * submit.c and complete.c call the second part for each transfer. A buffer is
@@ -10,14 +10,15 @@
  *
  * [IO-1] the maker of a pool stores it in `pools` (release) -> a worker loads
  * it (acquire): it finds the pool complete. An ended pool has no buffer out, so
- * no request uses one, but it is searched for others': it is taken out of
- * `pools`, and freed when the searches that could still see it are through.
+ * no request uses one, but requests on other memory search it: it is taken out
+ * of `pools`, and freed when the searches that could still see it are over.
  * Before the first, `has_pools` is set for good; a holder of a buffer of it
  * sees that.
  *
- * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
- * home the buffers it has gathered (memory/pool.h); the end of a pool takes
- * that once of each worker, between taking it out and freeing it: [BIASED-1].
+ * [IO-2] a worker searches within its lock `cancels`, as its owner, also before
+ * it sends home the buffers it has gathered (memory/pool.h); the end of a pool
+ * takes that lock of each worker once, between taking the pool out and freeing
+ * it: [BIASED-1].
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
  * pool taken out, or its end is waited for.
@@ -25,12 +26,11 @@
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
  * started; the thread that has awaited all sets `arenas_beyond` (release) -> a
  * request's worker, or its poster, loads it (acquire), and may read all of
- * them: they stay as they are. Before, no worker has another's buffer. Where
- * threads come and go, in a thread pool, it is never set.
+ * them: they stay as they are. Before that no worker has another's buffer.
+ * Where threads come and go, in a thread pool, it is never set.
  *
- * Invariant: an entry that is pinned for I/O can be released by no thread until
- * the request has ended, so the kernel never writes into a buffer with a new
- * holder.
+ * Invariant: no thread can release a borrowed buffer until the request has
+ * ended, so the kernel never writes into a buffer with a new holder.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
@@ -415,7 +415,7 @@ static enum pin_pool_borrowed borrow_by_cas(struct pin_worker *worker, struct pi
 		pin_worker_current() == worker ? magazine : PIN_POOL_OUTSIDE, out_entry);
 }
 
-/* In anything but buffers of its own, where most is. */
+/* In other memory than buffers of its own, where most is. */
 static PIN_APART enum pin_pool_borrowed borrow_elsewhere(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {

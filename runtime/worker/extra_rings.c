@@ -33,20 +33,20 @@ enum {
 /* ---- the polled ring: its life ---- */
 
 /*
- * Which transfers: where the configuration's `polled` says so, reads and writes
- * past the page cache, of a size that is worth it, of a disk that sysfs lists
- * queues for, or of any. They have been admitted like all others
+ * It takes, where the configuration's `polled` says so, reads and writes past
+ * the page cache, of a size for which polling pays, of a disk for which sysfs
+ * lists queues, or of any. They have been admitted like all others
  * (device_queue.c); where the second ring is full they go to the first, so
- * nothing ever waits for room in it. A transfer refused by the file system or
- * the device goes to the first ring too, and an account whose device did so is
- * not tried again.
+ * nothing ever waits for room in it. A transfer that the file system or the
+ * device refuses goes to the first ring, too, and that device is not tried
+ * again.
  *
- * While any is in flight the worker runs tasks and asks in between, each time
- * round its loop, and instead of a sleep makes way for others
+ * While any is in flight the worker runs tasks and asks the device in between,
+ * each time round its loop, and yields its CPU instead of sleeping
  * (pin_park_undo()). Nothing interrupts it, so a sleep would have no end.
  *
- * The ring takes no cancels, and the device would not hear of them. Cancelled,
- * or past its deadline, a transfer ends when its device ends it, with the
+ * The ring takes no cancels, and the device would not get them. A transfer that
+ * is cancelled, or past its deadline, ends when its device ends it, with the
  * device's result, unless it has to be tried again. A stop waits for that.
  */
 
@@ -128,8 +128,8 @@ static bool has_lost_bytes(struct pinion_request *request)
 }
 
 /*
- * Not an error of the device: no polling here, or not of this. Whatever it is,
- * the first ring gets to hear it as well.
+ * Not an error of the device: there is no polling here, or not of this
+ * transfer. Any other error the first ring gets as well.
  */
 static bool is_refusal(struct pinion_request *request, int32_t result)
 {

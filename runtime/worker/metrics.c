@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a worker's fields and its runtime's for those who watch them.
+ * Reads the fields of a worker and of its runtime, for readers of metrics.
  *
  * The worker publishes from its loop, before it sleeps, and when it leaves, and
  * notes times at readings of the clock; any thread may take a snapshot.
@@ -168,8 +168,8 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 }
 
 /*
- * What pools there are is known under the lock that makes and ends them, which
- * is tried only. Before the page's lock, whose rank is above.
+ * The lock under which pools are made and ended says which there are; it is
+ * only tried. Before the page's lock, whose rank is above.
  */
 static bool observe_pools(struct pin_shared *shared, struct pin_shown_pools *out_shown)
 {

@@ -156,8 +156,8 @@ static void push_both(struct pin_worker *target, struct pin_list *urgent, struct
 }
 
 /*
- * Pins each request's buffer now, while the submitter still holds it: the
- * worker may begin the request when that thread has long released it.
+ * Borrows each request's buffer now, while the submitter still has it: the
+ * worker may begin the request long after that thread has released it.
  */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
@@ -290,7 +290,7 @@ uint32_t pin_requests_take_external(
 /* ---- messages in the inbox ---- */
 
 /*
- * One stop of a cancel of many on its way through all workers: cancels this
+ * One stage of a cancel of many on its way through all workers: cancels this
  * worker's matching requests, then goes to the next worker's inbox, or ends
  * after the last.
  */

@@ -41,8 +41,8 @@ static uint64_t signs_of(const struct pin_worker *worker)
 }
 
 /*
- * A sleeper that was notified is not: its waker, or it, has no CPU yet. Nor is
- * a worker on its way in or out, which may take long.
+ * A notified sleeper is not stalled: it, or its waker, has no CPU yet. Nor is a
+ * worker that starts or leaves, which may take long.
  */
 static bool is_awake(const struct pin_worker *worker)
 {
@@ -70,7 +70,7 @@ static void note_cpu(struct pin_stall *stall, const struct pin_thread_state *sta
 }
 
 /*
- * It would run, but hardly had a CPU since the last reading. A thread that
+ * It could run, but hardly had a CPU since the last reading. A thread that
  * sleeps at the moment may have waited for a CPU before.
  */
 static bool lacks_cpu(
@@ -151,8 +151,8 @@ static uint64_t middle_ns(uint64_t before_ns, uint64_t after_ns)
 }
 
 /*
- * When it began with what it is in: when it last read the clock, which it does
- * between tasks. A job that has reported progress since has not read it then.
+ * When it began its present task: when it last read the clock, which it does
+ * between tasks. A report of progress does not read the clock.
  */
 static uint64_t began_ns(const struct pin_worker *worker, uint64_t now_ns)
 {
@@ -431,8 +431,7 @@ static uint64_t ring_signs_of(const struct pin_worker *worker)
 }
 
 /*
- * Whether the worker's rings owe it anything, and the signs that would show
- * otherwise.
+ * Whether the worker's rings owe it completions, and the signs that it reaps.
  */
 static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
 {

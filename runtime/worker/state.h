@@ -152,7 +152,7 @@ struct pin_stalls {
 	bool has_news; /* that are not on the metrics page */
 };
 
-/* What makes another way of each task's usual one; each is set once. */
+/* Reasons for a task to leave the usual way; each is set once. */
 enum pin_shared_flag {
 	PIN_SHARED_STOPPING = 1, /* set before the gate is closed */
 	PIN_SHARED_LANES = 2,	 /* not all work is normal */

@@ -82,7 +82,7 @@ static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t cou
 /*
  * From here to its end a transfer's memory is the kernel's. Most often it is
  * one of the worker's own buffers, or no buffer of this runtime. False: it is
- * in a buffer that is free, and must not be touched.
+ * in a free buffer, and must not be touched.
  */
 static PIN_INLINE bool borrow_memory(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -390,7 +390,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 	pin_requests_carry_out(worker, request);
 }
 
-/* The ring has no room, for which the request waits, or not the operation. */
+/* The ring has no room, so the request waits for it, or lacks the operation. */
 static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits between the worker that begins them, the clock, and those who serve or
- * cancel (queue/wait_queue.h).
+ * Waits between the worker that begins them, the clock, and the threads that
+ * serve or cancel them (queue/wait_queue.h).
  *
  * A wait belongs to the worker that began it: it is in that worker's list and,
  * with a deadline, on its wheel. The thread that takes it out of the queue of
@@ -12,8 +12,8 @@
  *     timed out   by the worker, as its wheel says
  *     stopped     by the worker, which goes through its list
  *
- * The inbox brings a message: the worker takes the wait off list and wheel, has
- * its result made, and then runs its task. In the worker's ready list it is a
+ * The inbox brings a message: the worker takes the wait off list and wheel,
+ * makes its result, and then runs its task. In the worker's ready list it is a
  * task like any other.
  *
  * A wait is counted as a task spawned when it begins, as a task run at its end,

@@ -62,7 +62,7 @@ void pin_arena_setup_close(struct pin_shared *shared);
 /* Logs each shortage in one line. */
 void pin_arena_setup_report(const struct pin_shared *shared);
 
-/* The same, later, of buffers that could not be registered: `error`. */
+/* The same, later, for buffers that could not be registered: `error`. */
 void pin_arena_setup_tell_unregistered(const struct pin_shared *shared, int error);
 
 /* As far as registering goes; not what workers use. */
@@ -71,12 +71,12 @@ void pin_arena_setup_fini(struct pin_shared *shared);
 /* ---- stealing ---- */
 
 /*
- * What a worker does that has run dry: it looks into the others' queues, then
- * for a short while it spins, then it sleeps.
+ * A worker that has run dry looks into the others' queues, then spins for a
+ * short while, then sleeps.
  *
- * How long it spins is the business of its adaptive spin (policy/spin.h), which
- * learns from what spinning catches. Where workers of a runtime share CPUs none
- * of them spins.
+ * Its adaptive spin (policy/spin.h) decides for how long, and learns from the
+ * work that spinning catches. Where workers of a runtime share CPUs none of
+ * them spins.
  */
 
 /*
@@ -149,8 +149,8 @@ void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES]
 /* ---- hooks ---- */
 
 /*
- * The configuration's hooks: what the embedder has done on each worker's own
- * thread, and when.
+ * The configuration's hooks: functions of the embedder, called on each worker's
+ * own thread.
  *
  *     after_start   in the worker's start, before it counts itself started
  *     on_tick       before a batch of tasks, when it is due, and at the end
@@ -162,8 +162,8 @@ void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES]
  * tick is asked for it is PIN_NO_DEADLINE, and costs the loop one comparison.
  *
  * A hook is no task, so nothing keeps the runtime from ending while one runs
- * [END-1]. Therefore a thread in a hook counts as one from outside: what it
- * spawns passes the gate, and is refused once that is closed.
+ * [END-1]. Therefore a thread in a hook counts as an outside thread: its spawns
+ * pass the gate, and are refused once that is closed.
  *
  * Called on the worker.
  */
@@ -180,7 +180,7 @@ static inline bool pin_hooks_is_tick_due(const struct pin_worker *worker)
 	return PIN_UNLIKELY(worker->now_ns >= worker->tick_ns);
 }
 
-/* For what lands out of a hook: the thread is the worker's again. */
+/* After an unwind out of a hook: the thread is the worker's again. */
 void pin_hooks_leave(struct pin_worker *worker);
 
 /* before_park. */
@@ -192,7 +192,7 @@ void pin_hooks_stop(struct pin_worker *worker);
 /* ---- faults ---- */
 
 /*
- * What becomes of a task that fails, or does not return at all.
+ * Tasks that fail, or do not return at all.
  *
  * A failure is counted, logged with the job's name and its error, and kept if
  * it is the runtime's first. A task that ends by pinion_task_panic(),
@@ -211,12 +211,12 @@ void pin_hooks_stop(struct pin_worker *worker);
 void pin_fault_note(struct pin_worker *worker, int error);
 
 /*
- * On the worker, in its guard: accounts for what it was in when it landed
- * there. Does nothing if it has not.
+ * On the worker, in its guard: accounts for the task that was unwound to there.
+ * Does nothing if there was none.
  */
 void pin_fault_recover(struct pin_worker *worker);
 
-/* In a cleanup: what the task that is being unwound ends with. */
+/* In a cleanup: the error with which the task that is being unwound ends. */
 int pin_fault_error(void);
 
 /* By the caller of a user's function in a task of the library's. */
@@ -245,7 +245,7 @@ static inline void pin_fault_name(pin_fault_fn function)
 
 /*
  * `bytes` at most the configuration's buffer_bytes. -EAGAIN: all are out.
- * -ENOMEM: so they are, as there is no memory for the first.
+ * -ENOMEM: none is out, but there is no memory for the first.
  */
 int pin_worker_buffer_acquire(
 	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer);
@@ -328,13 +328,13 @@ static inline bool pin_worker_owns_entry(
 /* ---- extra rings ---- */
 
 /*
- * Polled transfers: those whose completions a worker asks the device for, on a
+ * Polled transfers: the worker asks the device for their completions, on a
  * second ring, instead of being interrupted for them. On the worker alone:
  * where rings are shared there is none. extra_rings.c has the rules.
  */
 
 /*
- * Sets the ring up, if it is wanted; where that fails, says so and does
+ * Sets the ring up, if it is wanted; where that fails, logs it and goes on
  * without. The worker's first ring is there.
  */
 void pin_polled_start(struct pin_worker *worker);
@@ -410,8 +410,8 @@ static inline void pin_commands_watch(struct pin_worker *worker)
  */
 
 /*
- * On the worker, once its ring is set up: has the ring keep files, as far as
- * configuration and kernel allow.
+ * On the worker, once its ring is set up: lets the ring register files, as far
+ * as configuration and kernel allow.
  */
 void pin_files_start(struct pin_worker *worker);
 
