@@ -319,12 +319,12 @@ bool pin_metrics_begin_park(struct pin_worker *worker)
 
 /* ---- times ---- */
 
-PIN_APART void pin_metrics_note_row_slowly(
+PIN_APART void pin_metrics_note_series_slowly(
 	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	const struct pin_deque *deque = &worker->deque;
 	/* Relaxed, all: its own. */
-	struct pin_row row = {
+	struct pin_series series = {
 		.elapsed_ns = elapsed_ns,
 		.now_ns = worker->now_ns,
 		.usual_ns = pin_queue_interval_average_ns(&worker->queue_interval),
@@ -340,7 +340,7 @@ PIN_APART void pin_metrics_note_row_slowly(
 	if (PIN_UNLIKELY(elapsed_ns >= worker->shared->tuning.stall_ms * STALL_MS_NS)) {
 		pin_meter_set(&worker->meter.long_end_ns, worker->now_ns);
 	}
-	pin_timings_note_row(&worker->observed, &row);
+	pin_timings_note_series(&worker->observed, &series);
 }
 
 /* Its task's lane, else that of the task that has submitted it. */

@@ -130,14 +130,14 @@ static inline void pin_metrics_note_batch(struct pin_worker *worker, bool has_mo
 	}
 }
 
-/* A row of tasks that took so long together, up to the worker's `now_ns`. */
-void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
+/* A series of tasks that took so long together, up to the worker's `now_ns`. */
+void pin_metrics_note_series_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
 
-static inline void pin_metrics_note_row(
+static inline void pin_metrics_note_series(
 	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	if (pin_timings_is_due(&worker->observed, elapsed_ns, tasks)) {
-		pin_metrics_note_row_slowly(worker, elapsed_ns, tasks);
+		pin_metrics_note_series_slowly(worker, elapsed_ns, tasks);
 	}
 }
 
