@@ -36,8 +36,8 @@ struct pinion_limits {
 	uint64_t requests_per_second;
 	/*
 	 * A read or write that takes its device longer than this counts as
-	 * slow, 0 … 2^62 ns. If it is not 0, every request is timed, not only
-	 * samples. 0: none counts.
+	 * slow, 0 … 2^62 ns. If it is not 0, every read and write is timed, not
+	 * only samples. 0: none counts.
 	 */
 	uint64_t slow_ns;
 };

@@ -477,7 +477,8 @@ PINION_API int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn lo
  * is destroyed. A process that called exec(2) keeps its number and its start,
  * and has lost the page.
  *
- * Shape: 1: it has; 0: it has not, so nobody writes the page.
+ * Shape: 1: it has; 0: it has not; if it is the process of the page, no process
+ * writes the page.
  * Context: any thread; reads /proc/PID/fdinfo, a few microseconds a descriptor.
  * Errors: -ESRCH: there is no such process. -EACCES: it is another user's.
  * -EMFILE and others of open(2).

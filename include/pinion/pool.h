@@ -45,9 +45,9 @@ struct pinion_pool_config {
 	uint32_t size;
 
 	/*
-	 * Caches that hold buffers from the start, 0 … 4096. With a runtime 0,
-	 * which means one for each of its workers, or that number. Without one
-	 * at least 1; threads that attach get them. Default 0.
+	 * Caches that hold buffers from the start, 0 … 4096. With a runtime: 0,
+	 * or the number of its workers, which 0 means. Without one at least 1;
+	 * threads that attach get them. Default 0.
 	 */
 	uint32_t worker_count;
 

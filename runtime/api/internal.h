@@ -246,7 +246,10 @@ struct pinion_metrics;
 int pin_metrics_take(
 	int fd, const char *name, const struct pin_log *log, struct pinion_metrics **out_metrics);
 
-/* Of the page's file; 0: unknown. */
+/* Of the page's file; it stays the page's. */
+int pin_metrics_fd(const struct pinion_metrics *metrics);
+
+/* Of the same; 0: unknown. */
 unsigned long long pin_metrics_inode(const struct pinion_metrics *metrics);
 
 #endif

@@ -106,7 +106,8 @@ static bool may_be_file(int pid, const char *number, const char *path)
 		status.st_size <= FILE_BYTES_MAX && status.st_size % FILE_BYTES_UNIT == 0;
 }
 
-static enum look look_at(int pid, const char *number, const char *path)
+/* By the link alone: the name of a page, or that of some file. */
+static enum look look_at_link(const char *path)
 {
 	static const char wanted[] = "/memfd:" PIN_SHARED_PAGE_NAME " (deleted)";
 	char target[LINK_BYTES];
@@ -115,8 +116,14 @@ static enum look look_at(int pid, const char *number, const char *path)
 	if (length == (ssize_t)strlen(wanted) && memcmp(target, wanted, strlen(wanted)) == 0) {
 		return LOOK_NAMED;
 	}
-	return length > 0 && target[0] == '/' && may_be_file(pid, number, path) ? LOOK_FILE
-										: LOOK_NONE;
+	return length > 0 && target[0] == '/' ? LOOK_FILE : LOOK_NONE;
+}
+
+static enum look look_at(int pid, const char *number, const char *path)
+{
+	enum look look = look_at_link(path);
+
+	return look == LOOK_FILE && !may_be_file(pid, number, path) ? LOOK_NONE : look;
 }
 
 /* False: by another descriptor it has been counted already. */
@@ -226,32 +233,48 @@ int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *lo
 
 /* ---- is it still its writer's? ---- */
 
+/* The page's file, as far as /proc describes it. */
+struct wanted {
+	unsigned long long inode;
+	enum look look;
+};
+
 /*
- * 1, 0, or why /proc does not say. Not by a stat of the file: its server may
- * hang.
+ * 1, 0, or why /proc does not say. If it can be, not by a stat of the file: its
+ * server may hang.
  */
-static int is_descriptor_of(unsigned long long inode, int pid, const char *number)
+static int is_descriptor_of(const struct wanted *wanted, int pid, const char *number)
 {
 	struct described described;
+	char path[PATH_BYTES];
+	struct stat status;
 	int rc = describe(pid, number, &described);
 
 	if (rc < 0) {
 		/* Closed since it was listed. */
 		return rc == -ENOENT ? 0 : rc;
 	}
-	return is_open_as_page(&described) &&
-		(described.inode == inode || described.inode == 0 || inode == 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, number);
+	if (!is_open_as_page(&described) || look_at_link(path) != wanted->look) {
+		return 0;
+	}
+	if (described.inode == 0 && stat(path, &status) == 0) {
+		described.inode = status.st_ino;
+	}
+	return described.inode == wanted->inode;
 }
 
 int pinion_metrics_is_open(const struct pinion_metrics *metrics, int pid)
 {
 	int thread = pin_process_thread(pid);
-	unsigned long long inode = pin_metrics_inode(metrics);
+	struct wanted wanted = {.inode = pin_metrics_inode(metrics)};
 	const struct dirent *entry;
 	char path[PATH_BYTES];
 	DIR *folder;
 	int rc = 0;
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", pin_metrics_fd(metrics));
+	wanted.look = look_at_link(path);
 	snprintf(path, sizeof(path), "/proc/%d/fd", thread);
 	folder = opendir(path);
 	if (folder == NULL) {
@@ -259,7 +282,7 @@ int pinion_metrics_is_open(const struct pinion_metrics *metrics, int pid)
 	}
 	while (rc == 0 && (entry = readdir(folder)) != NULL) {
 		if (entry->d_name[0] != '.') {
-			rc = is_descriptor_of(inode, thread, entry->d_name);
+			rc = is_descriptor_of(&wanted, thread, entry->d_name);
 		}
 	}
 	closedir(folder);

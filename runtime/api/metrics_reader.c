@@ -338,6 +338,11 @@ int pinion_metrics_open(
 	return pin_metrics_take(fd, path, &line, out_metrics);
 }
 
+int pin_metrics_fd(const struct pinion_metrics *metrics)
+{
+	return metrics->fd;
+}
+
 unsigned long long pin_metrics_inode(const struct pinion_metrics *metrics)
 {
 	struct stat status;

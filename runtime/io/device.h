@@ -383,8 +383,8 @@ struct pin_disk_sums {
 
 /*
  * Learns from an interval, if one is over. One thread at a time; others go on.
- * True: idle workers keep too much for the new depth, and the caller notifies
- * them.
+ * True: workers that start no transfers keep too much for the new depth, and
+ * the caller notifies them.
  */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums);

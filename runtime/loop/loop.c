@@ -227,17 +227,17 @@ static PIN_APART void leave_out(struct pin_worker *worker)
 /* Tasks follow: a series begins. */
 static inline void begin_series(struct pin_worker *worker)
 {
-	worker->row_ns = worker->now_ns - worker->away_ns;
+	worker->series_ns = worker->now_ns - worker->away_ns;
 }
 
 /* The clock was read. Returns for how long tasks ran since the series began. */
 static inline uint64_t end_series(struct pin_worker *worker)
 {
-	uint64_t before_ns = worker->row_ns;
+	uint64_t before_ns = worker->series_ns;
 
 	begin_series(worker);
-	PIN_DCHECK(worker->row_ns >= before_ns);
-	return worker->row_ns - before_ns;
+	PIN_DCHECK(worker->series_ns >= before_ns);
+	return worker->series_ns - before_ns;
 }
 
 /* What others have left here, and what time has made ready. */

@@ -352,7 +352,7 @@ enum pin_pool_borrowed {
 
 /*
  * A request borrows the buffer: from the first call to the second the buffer is
- * held for I/O, and no thread can release it. Several requests may borrow it at
+ * kept for I/O, and no thread can release it. Several requests may borrow it at
  * once. By the owner of `magazine`; PIN_POOL_OUTSIDE by any thread. Any thread
  * may end it.
  */

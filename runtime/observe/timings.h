@@ -14,14 +14,14 @@
  * search for the device's depth times it. Where nothing is set up, in models
  * and in the simulator, workers record nothing.
  *
- *     what       recorded by                            sampled
- *     QUEUED     pin_metrics_note_series(), lane_wait.h   one of each, or mark
- *     RUN        pin_metrics_note_series()             series of short tasks
- *     REQUEST    pin_metrics_note_request()             8 to 32
- *     READY      the task of such a request             8 to 32
- *     WAKE       pin_metrics_note_wake()                no
- *     BUFFER     worker/buffers.c                       no
- *     TIMER      worker/timer.c                         no
+ *     what       recorded by                             sampled
+ *     QUEUED     pin_metrics_note_series(), lane_wait.h  one a series, mark
+ *     RUN        pin_metrics_note_series()               one a series
+ *     REQUEST    pin_metrics_note_request()              8 to 32
+ *     READY      the task of such a request              8 to 32
+ *     WAKE       pin_metrics_note_wake()                 no
+ *     BUFFER     worker/buffers.c                        no
+ *     TIMER      worker/timer.c                          no
  *
  * The worker itself is unknown here: worker/metrics.c shows its series by
  * value.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The buffers of a worker's arena: taken and given back by code on the worker,
- * and borrowed by requests, which holds them for I/O.
+ * and borrowed by requests, which keep them for I/O.
  *
  * Tasks call the first part by pinion_buffer_acquire() and its relatives;
  * submit.c and complete.c call the second part for each transfer. A buffer is
@@ -200,7 +200,8 @@ static inline bool borrow_own(const struct pin_worker *worker, struct pin_magazi
 }
 
 /*
- * Borrows it, if it can. On the worker: the end of a pool waits for its return.
+ * Borrows it, if it can. On the worker: the end of a pool waits until this search
+ * is over.
  */
 static PIN_APART struct pin_entry *find_pooled_own(
 	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_borrowed)

@@ -38,8 +38,8 @@ enum {
  * lists queues, or of any. They have been admitted like all others
  * (device_queue.c); where the second ring is full they go to the first, so
  * nothing ever waits for room in it. A transfer that the file system or the
- * device refuses goes to the first ring, too, and that device is not tried
- * again.
+ * device refuses goes to the first ring, too; after -EOPNOTSUPP this worker
+ * does not try that device again.
  *
  * While any is in flight the worker runs tasks and asks the device in between,
  * each time round its loop, and yields its CPU instead of sleeping
@@ -129,7 +129,7 @@ static bool has_lost_bytes(struct pinion_request *request)
 
 /*
  * Not an error of the device: there is no polling here, or not of this
- * transfer. Any other error the first ring gets as well.
+ * transfer. If it is an error after all, the first ring returns it as well.
  */
 static bool is_refusal(struct pinion_request *request, int32_t result)
 {

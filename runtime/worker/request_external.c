@@ -157,7 +157,8 @@ static void push_both(struct pin_worker *target, struct pin_list *urgent, struct
 
 /*
  * Borrows each request's buffer now, while the submitter still has it: the
- * worker may begin the request long after that thread has released it.
+ * worker may begin the request much later, and until the request ends no thread
+ * can release the buffer.
  */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)

@@ -200,7 +200,7 @@ struct pin_shared {
 	bool has_source;
 	struct pin_registry registry;	      /* [const] after start */
 	struct pin_atomic_u32 has_registered; /* futex of the workers */
-	/* [W:creators, destroyers of pools R:workers] struct pin_pool *; 0 */
+	/* [W:creators, destroyers R:workers] struct pin_pool *, or 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock forward_lock;	 /* rank 3; posted requests on their way to the fallback */
@@ -359,7 +359,8 @@ struct pin_worker {
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	struct pin_atomic_u64 job; /* [W:any R:any] the job in its `run`: task/admission.h */
+	struct pin_atomic_u64
+		job; /* [W:owner, threads that end jobs R:the same] the job in its `run` */
 	/* [W:owner R:watchdog] */
 	struct pin_atomic_u64 running;	     /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane;  /* and its lane */
@@ -443,9 +444,9 @@ struct pin_worker {
 	/* How long a waker may pause before its wake: loop/park.c. */
 	uint64_t waker_delay_ns;
 	bool has_last_tick;
-	bool has_stopped; /* `before_stop` was called */
-	uint64_t away_ns; /* of the turn, outside of its tasks */
-	uint64_t row_ns;  /* of the turn, in its tasks, at the last reading of the clock */
+	bool has_stopped;   /* `before_stop` was called */
+	uint64_t away_ns;   /* of the turn, outside of its tasks */
+	uint64_t series_ns; /* of the turn, in its tasks, at the last reading of the clock */
 	/* Of tasks that fail: fault.c. */
 	int panic_error; /* of the task that is being unwound, or 0 */
 	enum pin_running running_kind;

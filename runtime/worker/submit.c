@@ -3,7 +3,7 @@
  * The way of a request from its caller to the kernel, on the caller's worker.
  *
  *     check    its fields are sound, it is idle, and the ring has room for it
- *     borrow   its buffer is held for I/O: no thread can release it
+ *     borrow   its buffer is kept for I/O: no thread can release it
  *     time     its deadline is armed
  *     cached   a read that the page cache can answer is copied, and is over
  *     admit    rates and credit of its device let it start (device_queue.c)

@@ -52,7 +52,7 @@ enum {
 	PATH_BYTES = 512,
 	LINE_BYTES = 1024,
 	/* A planted bug that makes the product spin without a point. */
-	TWIN_SECONDS_MAX = 120,
+	MUTANT_SECONDS_MAX = 120,
 };
 
 struct options {
@@ -269,7 +269,7 @@ static void run_child(const struct sim_case *test, const char *path, enum defect
 	child = output != NULL ? fork() : -1;
 	if (child == 0) {
 		dup2(fileno(output), STDOUT_FILENO);
-		alarm(TWIN_SECONDS_MAX);
+		alarm(MUTANT_SECONDS_MAX);
 		defect_planted = defect;
 		for (uint64_t seed = first; seed <= last; seed++) {
 			run_seed(test, path, seed, false);

@@ -39,7 +39,7 @@
 #define pin_ready_fd_reset(ready_fd, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_reset") ? (void)0 \
 			: model_is_spoilt(MODEL_LATE, __func__, "pin_ready_fd_reset") \
-			? dim_later() \
+			? reset_later() \
 			: (pin_ready_fd_reset)(ready_fd, host))
 #define pin_waiters_lock(waiters) (look_early(), (pin_waiters_lock)(waiters))
 #define pin_waiters_unlock(waiters) ((pin_waiters_unlock)(waiters), dim_late())
@@ -47,11 +47,11 @@
 /* What each thread has seen, or left for later. */
 static struct {
 	bool was_signalled;
-	bool is_to_dim;
+	bool is_to_reset;
 } looks[MODEL_THREADS_MAX];
 
 static void look_early(void);
-static void dim_later(void);
+static void reset_later(void);
 static void dim_late(void);
 
 #include "runtime/task/channel.c"
@@ -75,15 +75,15 @@ static void look_early(void)
 	looks[model_thread_current()].was_signalled = inside()->ready_fd.is_signalled;
 }
 
-static void dim_later(void)
+static void reset_later(void)
 {
-	looks[model_thread_current()].is_to_dim = true;
+	looks[model_thread_current()].is_to_reset = true;
 }
 
 static void dim_late(void)
 {
-	if (looks[model_thread_current()].is_to_dim) {
-		looks[model_thread_current()].is_to_dim = false;
+	if (looks[model_thread_current()].is_to_reset) {
+		looks[model_thread_current()].is_to_reset = false;
 		(pin_ready_fd_reset)(&inside()->ready_fd, &pin_host_linux);
 	}
 }

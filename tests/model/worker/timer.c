@@ -5,10 +5,10 @@
  * [TIMER-1]; and though its worker is stalled, another runs it, or its cancel,
  * by whichever thread and at any time: [BIASED-1], [EXTERNAL-1]. W32, C22,
  * AS-21, AS-31. Hazards that others met: a cancelled timer is armed all the
- * same, and an earlier deadline wakes no worker. Method: real workers; time
- * stops, so deadline 0 is due at once and UINT64_MAX never. The main thread
- * starts timers from outside, which has to end the worker's sleep, and waits
- * for their end.
+ * same, and an earlier deadline wakes no worker.
+ * Method: real workers; time stops, so deadline 0 is due at once and UINT64_MAX
+ * never. The main thread starts timers from outside, which has to end the
+ * worker's sleep, and waits for their end.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
