@@ -90,8 +90,7 @@ bool pin_wake_set_wait(
 	const struct pin_wake_set *set, const struct pin_host *host, uint64_t deadline_ns)
 {
 	struct pollfd descriptor = {.fd = set->fd, .events = POLLIN};
-	int rc = host->descriptors_wait(&descriptor, 1, deadline_ns);
 
-	/* A completion interrupts it, too, where task work is not deferred. */
-	return rc > 0 || (rc < 0 && host->descriptors_wait(&descriptor, 1, 0) > 0);
+	/* A completion that interrupts it has the kernel begin it again. */
+	return host->descriptors_wait(&descriptor, 1, deadline_ns) > 0;
 }

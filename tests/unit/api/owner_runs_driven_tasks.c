@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 enum {
@@ -299,6 +300,76 @@ static void check_sockets(void)
 	}
 }
 
+static void begin_poll(struct requests_one *one, struct pinion_file *file, uint32_t events)
+{
+	struct pinion_request *request = requests_begin(one, PINION_OP_POLL);
+
+	request->file = file;
+	request->flags = events;
+	expect_number("submit", 0, pinion_request_submit(runtime, request));
+}
+
+/* Of one descriptor, for events of their own. */
+static void check_polls(uint32_t first_events, uint32_t last_events)
+{
+	bool is_input_first = first_events == POLLIN;
+	struct pinion_request *input;
+	struct pinion_request *never;
+	struct requests_one one[2];
+	struct pinion_file file;
+	int fds[2];
+
+	expect_ready("pair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+	file = (struct pinion_file){.fd = fds[0]};
+	input = &one[is_input_first ? 0 : 1].request;
+	never = &one[is_input_first ? 1 : 0].request;
+	begin_poll(&one[0], &file, first_events);
+	begin_poll(&one[1], &file, last_events);
+	expect_number("begun", 0, poll_now(DRIVEN_ALL));
+	driven_expect_idle("both wait", runtime);
+	expect_number("a byte", 1, write(fds[1], "a", 1));
+	driven_run(runtime, 1);
+	expect_number("input", POLLIN, input->result);
+	driven_expect_idle("the other waits", runtime);
+	expect_number("cancel", 0, pinion_request_cancel(runtime, never));
+	driven_run(runtime, 1);
+	expect_number("never", -ECANCELED, never->result);
+	driven_expect_idle("none waits", runtime);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void *write_elsewhere(void *arg)
+{
+	const int *fd = arg;
+
+	while (runtimes_counters(runtime).parked_ring != 1) {
+		sched_yield();
+	}
+	expect_number("a byte", 1, write(*fd, "a", 1));
+	return NULL;
+}
+
+/* Within a call, which the completion interrupts at the lower levels. */
+static void check_wait_for_socket(void)
+{
+	struct requests_one one;
+	struct pinion_file file;
+	pthread_t thread;
+	int fds[2];
+
+	expect_ready("pair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+	file = (struct pinion_file){.fd = fds[0]};
+	begin_receive(&one, &file, received[0]);
+	expect_number("begun", 0, poll_now(DRIVEN_ALL));
+	expect_ready("thread", pthread_create(&thread, NULL, write_elsewhere, &fds[1]) == 0);
+	expect_number("received", 1, pinion_runtime_poll(runtime, DRIVEN_ALL, -1));
+	pthread_join(thread, NULL);
+	expect_number("a byte", 1, one.request.result);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* A file that is not cached, or is: its reads end in either case. */
 static void check_files(void)
 {
@@ -471,10 +542,24 @@ static void check_hooks(uint32_t io_level)
 	expect_number("stopped", 1, stops);
 }
 
+/* Stalls are watched by default, but of no thread of the embedder's. */
+static void check_defaults(uint32_t io_level)
+{
+	size_t threads = runtimes_count_threads();
+	struct pinion_config config;
+
+	driven_config(&config, io_level);
+	config.tuning = NULL;
+	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	expect_true("no thread watches", runtimes_count_threads() <= threads);
+	expect_number("destroy", 0, pinion_runtime_destroy(runtime));
+}
+
 static void check(uint32_t io_level)
 {
 	size_t threads = runtimes_count_threads();
 	size_t descriptors = runtimes_count_entries("/proc/self/fd");
+	int slack_ns = prctl(PR_GET_TIMERSLACK);
 	struct pinion_config config;
 	int rc;
 
@@ -485,6 +570,7 @@ static void check(uint32_t io_level)
 		return;
 	}
 	expect_number("create", 0, rc);
+	expect_number("its sleeps are as they were", slack_ns, prctl(PR_GET_TIMERSLACK));
 	check_beginning(threads);
 	check_limit();
 	check_endless_task();
@@ -496,12 +582,16 @@ static void check(uint32_t io_level)
 	check_timeouts();
 	check_signals();
 	check_sockets();
+	check_polls(POLLIN, POLLPRI);
+	check_polls(POLLPRI, POLLIN);
+	check_wait_for_socket();
 	check_files();
 	check_faults();
 	check_drain();
 	check_stop(io_level);
 	check_failure(io_level);
 	check_hooks(io_level);
+	check_defaults(io_level);
 	expect_number("descriptors", (long long)descriptors,
 		(long long)runtimes_count_entries("/proc/self/fd"));
 }
