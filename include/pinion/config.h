@@ -134,6 +134,18 @@ struct pinion_config {
 	 * Default 0: it sends all.
 	 */
 	uint64_t log_dropped;
+
+	/*
+	 * 1: the runtime starts no thread. Its one worker is the thread that
+	 * creates it, whenever that calls pinion_runtime_poll(): for a program
+	 * with an event loop of its own. `worker_count` is 0 or 1, and `lanes`
+	 * name one worker; `bind_workers`, `spin_iters`, `park_timeout_us`,
+	 * `stall_ms`, `cq_stall_us`, `watchdog_us` and `stack_bytes` have no
+	 * effect. Default 0.
+	 */
+	uint32_t is_driven;
+
+	uint32_t reserved; /* 0 */
 };
 
 /*

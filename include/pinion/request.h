@@ -265,17 +265,18 @@ struct pinion_request {
  * rings lack: before Linux 5.15 those on names, RENAME to SYMLINK, before 5.11
  * SHUTDOWN, before 5.19 SOCKET.
  *
- * POLL, ACCEPT, CONNECT, RECV, SEND, SENDMSG and RECVMSG wait for a peer, and
- * perhaps for ever: a drain of the runtime ends those without a deadline, with
- * -ECANCELED, after the kernel has tried each; bytes that come then may stay in
- * the socket. They wait even if the descriptor has O_NONBLOCK; with
- * MSG_DONTWAIT they end with -EAGAIN where they would wait. So do, after 64
- * attempts, those for which poll(2) has no event: see pinion_request(3). Each
- * that waits takes an entry of its worker's ring (`ring_entries` of the tuning). Without io_uring they
- * wait as well, in poll(2), while the worker runs tasks; ACCEPT then sets
- * O_NONBLOCK on its `file`. After a cancel or a deadline a connection may be
- * half made, and a message half sent: close the socket. An ACCEPT or SOCKET
- * that was cancelled may still result in a descriptor.
+ * POLL, ACCEPT, CONNECT, RECV, SEND, SENDMSG and RECVMSG wait for a peer,
+ * and perhaps for ever: a drain of the runtime ends those without a
+ * deadline, with -ECANCELED, after the kernel has tried each; bytes that
+ * come then may stay in the socket. They wait even if the descriptor has
+ * O_NONBLOCK; with MSG_DONTWAIT they end with -EAGAIN where they would wait.
+ * So do, after 64 attempts, those for which poll(2) has no event: see
+ * pinion_request(3). Each that waits takes an entry of its ring
+ * (`ring_entries` of the tuning). Without io_uring they wait as well, in
+ * poll(2), while the worker runs tasks; ACCEPT then sets O_NONBLOCK on its
+ * `file`. After a cancel or a deadline a connection may be half made, and a
+ * message half sent: close the socket. An ACCEPT or SOCKET that was
+ * cancelled may still result in a descriptor.
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.

@@ -22,7 +22,9 @@ struct pinion_full; /* pinion/lane.h */
 
 /*
  * Starts a runtime. When it returns 0 every worker runs, has its ring and its
- * arena, and waits for work without using CPU.
+ * arena, and waits for work without using CPU. With `is_driven` the calling
+ * thread becomes its worker, for calls of pinion_runtime_poll(), and its owner:
+ * it alone may end the runtime, and has to do so before it exits.
  *
  * Owns: `config` is copied; NULL: every default. The runtime belongs to the
  * caller until pinion_runtime_destroy().
@@ -33,7 +35,8 @@ struct pinion_full; /* pinion/lane.h */
  * -EAGAIN: memory or threads ran out, the message names the limit. -ENOSYS,
  * -EPERM, -EOPNOTSUPP and other errors of io_uring_setup(2): only where
  * `io_level` asks for rings; -EOPNOTSUPP also when the kernel lacks a feature
- * of that level.
+ * of that level. -EMFILE, -ENFILE: with `is_driven` it takes three descriptors
+ * more. -EDEADLK: `is_driven` on a worker thread.
  * Since: 0.1
  */
 PINION_API int pinion_runtime_create(
@@ -46,7 +49,8 @@ PINION_API int pinion_runtime_create(
  * this runtime is under way; blocks as pinion_runtime_stop() does, also after
  * pinion_runtime_stop_until() has given up.
  * Errors: -EDEADLK: on a worker thread of any runtime; a message in the log
- * says so, and nothing has changed. -ECHILD: as pinion_task_spawn(). -EBUSY: a
+ * says so, and nothing has changed. -EPERM: as pinion_runtime_drain(), with a
+ * message. -ECHILD: as pinion_task_spawn(). -EBUSY: a
  * pool or a scan of this runtime was not destroyed; the log says which. The
  * runtime has stopped and is not freed: destroy the pool or scan, then call
  * again. A second call for a freed runtime aborts, with a message.
@@ -148,16 +152,61 @@ PINION_API int pinion_task_spawn_batch_full(struct pinion_runtime *runtime,
 PINION_API bool pinion_worker_should_yield(struct pinion_runtime *runtime);
 
 /*
+ * Returns the descriptor of a runtime that was created with `is_driven`: it is
+ * readable, as poll(2), epoll(7) and their kin see it, while the worker has
+ * something to run, or may have: pinion_runtime_poll() makes it unreadable when
+ * it finds nothing. It is readable at first, and for good once the runtime has
+ * ended. Watch it level-triggered, for readability alone.
+ *
+ * Owns: the descriptor is the runtime's, the same all the time, until
+ * pinion_runtime_destroy(); read, write or close it nowhere.
+ * Context: any thread; never blocks.
+ * Errors: -EINVAL: the runtime was created without `is_driven`. -ECHILD: as
+ * pinion_task_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_runtime_fd(const struct pinion_runtime *runtime);
+
+/*
+ * Makes the calling thread the worker of a runtime that was created with
+ * `is_driven`, for as long as the call lasts: runs tasks, submits requests,
+ * takes in their completions and ends timers. Returns the number of tasks that
+ * it ran, with those of requests and timers and with `cancel` functions; 0:
+ * there was nothing to run. If there is more to run the descriptor is readable
+ * afterwards.
+ *
+ * Units: `max_tasks` 1 … 2^31 - 1; `cancel` functions of cancelled timers may
+ * come on top. `timeout_ns`: for how long it waits while there is nothing to
+ * run; 0: not at all; negative: until there is. It returns 0 early when the
+ * thread handles a signal meanwhile.
+ * Context: the thread that created the runtime, outside of tasks and hooks; it
+ * blocks as long as its tasks do, and waits as `timeout_ns` says; does not
+ * allocate. Between calls that thread is no worker: what it spawns comes from
+ * outside. It must not wait there for work of this runtime, which it would have
+ * to run itself. While it is in no call nothing of the runtime goes on: no
+ * timer ends, no request begins or is answered.
+ * Errors: -EINVAL: the runtime was created without `is_driven`, or `max_tasks`
+ * is out of range. -EPERM: another thread created it. -EDEADLK: on a worker
+ * thread of any runtime, as in a task or a hook. -ESHUTDOWN: the runtime has
+ * ended. -ECHILD: as pinion_task_spawn(). An error changes nothing.
+ * Since: 0.1
+ */
+PINION_API int pinion_runtime_poll(
+	struct pinion_runtime *runtime, uint32_t max_tasks, int64_t timeout_ns);
+
+/*
  * Refuses new work from outside, waits until all admitted work has run, with
  * everything that it spawned and submitted, and ends the workers. Requests that
  * wait for a peer, such as accepts, end with -ECANCELED unless they have a
  * deadline: pinion_request_submit().
  *
  * Context: a thread that is no worker of any runtime; blocks. A second call
- * returns at once.
+ * returns at once. Of a runtime with `is_driven`: the thread that created it,
+ * which runs the work itself meanwhile.
  * Errors: -EDEADLK: on a worker thread of any runtime; nothing has changed. To
- * end a runtime from a task, have a thread do it: pinion_runtime(3). -ECHILD:
- * as pinion_task_spawn().
+ * end a runtime from a task, have a thread do it: pinion_runtime(3). -EPERM:
+ * another thread created the runtime, with `is_driven`; nothing has changed.
+ * -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_runtime_drain(struct pinion_runtime *runtime);

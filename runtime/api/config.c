@@ -30,7 +30,7 @@
 #define CONFIG_BYTES_MIN offsetof(struct pinion_config, log_record)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
 _Static_assert(CONFIG_BYTES_MIN == 112, "released size");
-_Static_assert(sizeof(struct pinion_config) == 128, "released size");
+_Static_assert(sizeof(struct pinion_config) == 136, "released size");
 _Static_assert(sizeof(struct pinion_tuning) == 344, "released size");
 
 #define ROW(part, member, variable, standard, min, max, multiple, words, is_set, is_size) \
@@ -184,6 +184,7 @@ static const struct pin_config_field fields[] = {
 	NUMBER(tuning, metrics_page, "PINION_METRICS_PAGE", 1, 0, 1),
 	NUMBER(tuning, trace_events, "PINION_TRACE_EVENTS", 0, 0, PIN_TRACE_EVENTS_MAX),
 	NUMBER(config, log_dropped, NULL, 0, 0, UINT64_MAX),
+	NUMBER(config, is_driven, NULL, 0, 0, 1),
 };
 
 /* What more than a range some fields have to keep. */
@@ -377,6 +378,11 @@ static int check_config(const struct pin_log *log, const struct pinion_config *c
 			"small_buffer_bytes: %u is more than buffer_bytes, %u "
 			"(PINION_SMALL_BUFFER_BYTES, PINION_BUFFER_BYTES)",
 			config->small_buffer_bytes, config->buffer_bytes);
+		return -EINVAL;
+	}
+	if (config->reserved != 0) {
+		pin_log(log, PINION_LOG_ERROR,
+			"reserved: %u is not 0: call pinion_config_init() first", config->reserved);
 		return -EINVAL;
 	}
 	return 0;

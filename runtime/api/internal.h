@@ -37,7 +37,7 @@ static inline struct pin_log pin_config_log(const struct pinion_config *config)
 {
 	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
 
-	if (config->size >= sizeof(*config)) {
+	if (config->size >= offsetof(struct pinion_config, is_driven)) {
 		log.record = config->log_record;
 		log.dropped = config->log_dropped;
 	}

@@ -59,6 +59,7 @@ static void free_workers(struct pin_shared *shared)
 		if (worker->has_claim) {
 			pin_cpu_claims_leave(&worker->place);
 		}
+		pin_driven_fini(worker);
 		pin_worker_fini(worker);
 	}
 	pin_events_stop(shared);
@@ -107,6 +108,7 @@ static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
 static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 {
 	struct pin_shared *shared = &runtime->shared;
+	bool is_driven = shared->config.is_driven != 0;
 	int rc = 0;
 
 	if (pin_runtime_is_foreign(runtime)) {
@@ -115,6 +117,9 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 	/* A worker that blocks here may hold up the end that it waits for. */
 	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
+	}
+	if (is_driven && !pin_driven_is_owner(&shared->workers[0])) {
+		return -EPERM;
 	}
 	if (stop) {
 		pin_shared_stop(shared);
@@ -126,7 +131,9 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 		pin_room_close(shared);
 	}
 	/* The thread that holds the lock may wait for what does not end. */
-	if (deadline_ns != PIN_NO_DEADLINE) {
+	if (is_driven) {
+		rc = pin_driven_finish(&shared->workers[0], deadline_ns);
+	} else if (deadline_ns != PIN_NO_DEADLINE) {
 		rc = await_end(shared, deadline_ns);
 	}
 	if (rc != 0) {
@@ -193,6 +200,11 @@ int pinion_runtime_destroy(struct pinion_runtime *runtime)
 		pin_log(&runtime->shared.log, PINION_LOG_ERROR,
 			"pinion_runtime_destroy() was called on a worker thread and has done "
 			"nothing: call it on a thread that is no worker of any runtime");
+	}
+	if (rc == -EPERM) {
+		pin_log(&runtime->shared.log, PINION_LOG_ERROR,
+			"pinion_runtime_destroy() was called on another thread than the one that "
+			"created the runtime with is_driven, and has done nothing");
 	}
 	if (rc == 0) {
 		rc = refuse_if_used(runtime);

@@ -150,7 +150,16 @@ static int place_workers(
 {
 	int rc;
 
-	complete_lanes(shared, pin_topology_default_workers(topology));
+	complete_lanes(
+		shared, shared->config.is_driven != 0 ? 1 : pin_topology_default_workers(topology));
+	if (shared->config.is_driven != 0 && shared->config.worker_count != 1) {
+		pin_log(&shared->log, PINION_LOG_ERROR,
+			"is_driven: a runtime whose worker is its creator's thread has 1 worker, "
+			"not %u: set worker_count to 1 and lanes to NULL (PINION_WORKER_COUNT, "
+			"PINION_LANES)",
+			shared->config.worker_count);
+		return -EINVAL;
+	}
 	pin_config_complete(&shared->config, shared->config.worker_count);
 	rc = pin_arena_setup_fit(shared);
 	if (rc < 0) {
@@ -306,10 +315,9 @@ static void report_refused_rings(const struct pin_shared *shared)
 
 /*
  * Meets the workers twice where arenas are registered for all: once when all
- * memory is mapped, once when all have cloned the registration. A failure of
- * any worker ends all.
+ * memory is mapped, once when all have cloned the registration.
  */
-static int start_threads(struct pin_shared *shared)
+static int start_threads(struct pin_shared *shared, uint32_t *out_count)
 {
 	uint32_t count = 0;
 	int rc = 0;
@@ -341,6 +349,17 @@ static int start_threads(struct pin_shared *shared)
 			pin_arena_setup_close(shared);
 		}
 	}
+	*out_count = count;
+	return rc;
+}
+
+/* All of them, or the one that is this thread. A failure of any ends all. */
+static int start_workers(struct pin_shared *shared)
+{
+	uint32_t count = 1;
+	int rc = shared->config.is_driven != 0 ? pin_driven_start(&shared->workers[0])
+					       : start_threads(shared, &count);
+
 	if (rc == 0) {
 		report_refused_rings(shared);
 		pin_arena_setup_report(shared);
@@ -402,6 +421,36 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 }
 
 /*
+ * The worker of a driven runtime is the calling thread, which sleeps in a loop
+ * of its own, and has its own affinity.
+ */
+static int fit_driven(
+	struct pinion_config *config, struct pinion_tuning *tuning, const uint32_t *serving_counts)
+{
+	struct pin_log log = pin_config_log(config);
+
+	if (config->is_driven == 0) {
+		return 0;
+	}
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	if (serving_counts != NULL) {
+		pin_log(&log, PINION_LOG_ERROR,
+			"is_driven: a thread pool has threads of its own: leave it 0");
+		return -EINVAL;
+	}
+	config->bind_workers = PINION_BIND_NONE;
+	tuning->spin_iters = 0;
+	tuning->park_timeout_us = 0;
+	/* No thread watches this one: between calls it is the embedder's. */
+	tuning->watchdog_us = 0;
+	tuning->stall_ms = 0;
+	tuning->cq_stall_us = 0;
+	return 0;
+}
+
+/*
  * The order: configuration, machine, workers, shared queues, threads. The
  * runtime is listed as alive last, when it can be used.
  */
@@ -416,6 +465,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	struct pin_host own_host = {0};
 	int rc = pin_config_accept(&accepted, &tuning, config);
 
+	rc = rc < 0 ? rc : fit_driven(&accepted, &tuning, serving_counts);
 	if (rc < 0) {
 		return rc;
 	}
@@ -452,7 +502,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		pin_injector_set_batch(&runtime->shared.injector, tuning.injector_batch_min,
 			tuning.injector_batch_max);
 		pin_room_init(&runtime->shared);
-		rc = start_threads(&runtime->shared);
+		rc = start_workers(&runtime->shared);
 	}
 	PIN_DCHECK(rc <= 0);
 	if (rc < 0) {

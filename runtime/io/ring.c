@@ -539,7 +539,7 @@ void pin_ring_doorbell(struct pin_ring *ring)
 		 * EAGAIN: the counter is full, so the poll has long completed.
 		 */
 		while (write(ring->doorbell_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
-		}
+		} /* [DRIVEN-1] */
 		return;
 	}
 	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_MESSAGE); /* a secondary ring has none */
@@ -551,5 +551,15 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	while ((rc = send_message(ring)) < 0 && rc != -EOVERFLOW) {
 		PIN_CHECK(rc == -ENOMEM || rc == -EAGAIN || rc == -EINTR);
 		ring->host->yield();
+	}
+}
+
+void pin_ring_clear_doorbell(struct pin_ring *ring)
+{
+	PIN_CHECK(ring->wake_set != NULL && ring->doorbell_fd >= 0);
+	(void)ring->host->event_clear(ring->doorbell_fd);
+	if (ring->is_fallback) {
+		/* One of its polls may have made the set readable. */
+		pin_store_relaxed_u64(&ring->waits.looked_run, UINT64_MAX);
 	}
 }

@@ -18,7 +18,9 @@
  * The doorbell is how another thread ends a wait in this ring: a message posted
  * with IORING_REGISTER_SEND_MSG_RING where the kernel has it, else an eventfd
  * with a multishot poll, armed at the first wait. A wait always asks for one
- * completion only: a doorbell cannot end a wait for more.
+ * completion only: a doorbell cannot end a wait for more. A driven worker never
+ * waits in its ring. Its doorbell is an eventfd in its wake set, which other
+ * threads raise, and the kernel whenever something completes.
  *
  * A polled ring is a worker's second one: the device raises no interrupt for
  * requests there, and completions appear in an enter that polls it. It takes
@@ -52,6 +54,7 @@
 #include "runtime/base/metrics.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/wake_set.h"
 #include "runtime/io/registered_buffers.h"
 #include "runtime/io/registered_files.h"
 #include "runtime/policy/submit_bound.h"
@@ -87,6 +90,7 @@ struct pin_ring_options {
 	bool is_polled;			 /* -EINVAL where the kernel has none such */
 	bool is_sqe128;			 /* -EINVAL where the kernel has none such */
 	const struct pin_kernel *kernel; /* the features found to work */
+	const struct pin_wake_set *wake_set; /* of a driven worker; NULL: it is none */
 };
 
 /* Gets one completion; never re-entered, but may call pin_ring_entry_again. */
@@ -155,6 +159,7 @@ struct pin_ring {
 	enum pin_ring_slots slots;		 /* [own] */
 	struct pin_grown grown[PIN_GROWN_KINDS]; /* [own] nothing, where arenas do not grow */
 	struct pin_file_table *files;		 /* NULL: no file is registered */
+	const struct pin_wake_set *wake_set;	 /* of a driven worker, or NULL */
 	/* [own] */
 	struct io_uring uring;
 	uint32_t sqe_index;   /* of the entry that was handed out last */
@@ -461,6 +466,12 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data);
 /* Ends a wait in this ring, now or the next one. Any thread. */
 void pin_ring_doorbell(struct pin_ring *ring);
 
+/*
+ * By a driven worker, whose wake set may be readable: it is not, as far as that
+ * was the doorbell's doing. Whatever rang it is looked for after this.
+ */
+void pin_ring_clear_doorbell(struct pin_ring *ring);
+
 /* ---- sync ring ---- */
 
 /*
@@ -484,6 +495,9 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
  */
 
 int pin_sync_waits_init(struct pin_ring *ring);
+
+/* The doorbell, before its worker first sleeps so that others find it. */
+int pin_sync_waits_open_doorbell(struct pin_ring *ring);
 void pin_sync_waits_fini(struct pin_ring *ring);
 
 /*

@@ -130,13 +130,27 @@ static int create_eventfd(const struct pin_host *host)
 	return fd;
 }
 
+/*
+ * A completion raises the doorbell as a waker does, so it is armed for good.
+ * What completes while the worker runs raises it too: switching that off and on
+ * has no order against the kernel's look at the switch.
+ */
+static int join_wake_set(struct pin_ring *ring)
+{
+	int rc = ring->host->ring_register(
+		ring->uring.ring_fd, IORING_REGISTER_EVENTFD, &ring->doorbell_fd, 1);
+
+	ring->doorbell_is_armed = true;
+	return rc < 0 ? rc : pin_wake_set_add(ring->wake_set, ring->doorbell_fd, POLLIN);
+}
+
 static int setup_doorbell(
 	struct pin_ring *ring, const struct pin_kernel *kernel, const struct pin_log *log)
 {
 	int fd;
 
 	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_NONE);
-	if (pin_kernel_has(kernel, PINION_IO_SEND_MSG_RING)) {
+	if (ring->wake_set == NULL && pin_kernel_has(kernel, PINION_IO_SEND_MSG_RING)) {
 		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
 		return 0;
 	}
@@ -148,7 +162,19 @@ static int setup_doorbell(
 	}
 	ring->doorbell_fd = fd;
 	ring->doorbell_kind = PIN_DOORBELL_EVENTFD;
-	return 0;
+	return ring->wake_set == NULL ? 0 : join_wake_set(ring);
+}
+
+/* Wakers alone raise it: what the worker waits for is in the set itself. */
+static int join_wake_set_fallback(struct pin_ring *ring)
+{
+	int rc = pin_sync_waits_open_doorbell(ring);
+
+	rc = rc < 0 ? rc : pin_wake_set_add(ring->wake_set, ring->doorbell_fd, POLLIN);
+	if (rc < 0) {
+		pin_ring_fini(ring);
+	}
+	return rc;
 }
 
 static int init_fallback(struct pin_ring *ring, uint32_t entries)
@@ -167,7 +193,7 @@ static int init_fallback(struct pin_ring *ring, uint32_t entries)
 		return -ENOMEM;
 	}
 	ring->is_initialised = true;
-	return 0;
+	return ring->wake_set == NULL ? 0 : join_wake_set_fallback(ring);
 }
 
 /*
@@ -185,6 +211,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.meter = meter,
 		.log = log,
 		.doorbell_fd = -1,
+		.wake_set = options->wake_set,
 		.noted_bytes = PIN_RING_LARGE_BYTES,
 	};
 	if (options->is_fallback) {

@@ -66,8 +66,7 @@ void pin_sync_waits_fini(struct pin_ring *ring)
 	}
 }
 
-/* Before its worker first sleeps in a wait, so that others find it there. */
-static int make_doorbell(struct pin_ring *ring)
+int pin_sync_waits_open_doorbell(struct pin_ring *ring)
 {
 	int fd;
 
@@ -102,6 +101,32 @@ static int32_t result_of(const struct pollfd *descriptor)
 	return (descriptor->revents & POLLNVAL) != 0 ? -EBADF : descriptor->revents;
 }
 
+/*
+ * What the entries of that descriptor wait for, together, is what the wake set
+ * of a driven worker waits for.
+ */
+static int watch(const struct pin_ring *ring, int fd)
+{
+	const struct pin_sync_waits *waits = &ring->waits;
+	uint32_t events = 0;
+	bool is_waited_for = false;
+	int rc;
+
+	for (uint32_t i = 1; i <= count_of(waits); i++) {
+		if (waits->descriptors[i].fd == fd) {
+			events |= (uint16_t)waits->descriptors[i].events;
+			is_waited_for = true;
+		}
+	}
+	if (!is_waited_for) {
+		pin_wake_set_remove(ring->wake_set, fd);
+		return 0;
+	}
+	rc = pin_wake_set_add(ring->wake_set, fd, events);
+	/* What a file is not ready for it never gets ready for. */
+	return rc == -EPERM ? 0 : rc;
+}
+
 int32_t pin_sync_wait_begin(struct pin_ring *ring, const struct io_uring_sqe *sqe)
 {
 	struct pin_sync_waits *waits = &ring->waits;
@@ -119,7 +144,7 @@ int32_t pin_sync_wait_begin(struct pin_ring *ring, const struct io_uring_sqe *sq
 		return result_of(&descriptor);
 	}
 	PIN_CHECK(count < ring->credit); /* the invariant */
-	rc = make_doorbell(ring);
+	rc = pin_sync_waits_open_doorbell(ring);
 	rc = rc == 0 ? check_limit(count + 2) : rc;
 	if (rc < 0) {
 		return rc;
@@ -128,18 +153,29 @@ int32_t pin_sync_wait_begin(struct pin_ring *ring, const struct io_uring_sqe *sq
 	waits->descriptors[count + 1] = descriptor;
 	waits->begun++;
 	set_count(waits, count + 1);
-	return 0;
+	if (PIN_UNLIKELY(ring->wake_set != NULL)) {
+		rc = watch(ring, sqe->fd);
+		if (rc < 0) {
+			set_count(waits, count);
+		}
+	}
+	return rc;
 }
 
 /* The last one takes its place. */
-static void drop(struct pin_sync_waits *waits, uint32_t index)
+static void drop(struct pin_ring *ring, uint32_t index)
 {
+	struct pin_sync_waits *waits = &ring->waits;
 	uint32_t count = count_of(waits);
+	int fd = waits->descriptors[index + 1].fd;
 
 	PIN_DCHECK(index < count);
 	waits->descriptors[index + 1] = waits->descriptors[count];
 	waits->user_data[index] = waits->user_data[count - 1];
 	set_count(waits, count - 1);
+	if (PIN_UNLIKELY(ring->wake_set != NULL)) {
+		(void)watch(ring, fd);
+	}
 }
 
 uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
@@ -168,7 +204,7 @@ uint32_t pin_sync_waits_look(struct pin_ring *ring, pin_ring_deliver_fn deliver,
 		} else {
 			result = result_of(&waits->descriptors[i]);
 		}
-		drop(waits, i - 1);
+		drop(ring, i - 1);
 		PIN_CHECK(ring->in_flight > 0);
 		ring->in_flight--;
 		delivered++;
@@ -216,6 +252,6 @@ bool pin_sync_waits_drop(struct pin_ring *ring, uint64_t user_data)
 	if (index == count_of(&ring->waits)) {
 		return false;
 	}
-	drop(&ring->waits, index);
+	drop(ring, index);
 	return true;
 }

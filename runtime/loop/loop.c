@@ -450,7 +450,6 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
  */
 static bool run_batch(struct pin_worker *worker)
 {
-	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	const struct pin_host *host = worker->shared->host;
 	uint32_t polls = 0;
 	uint32_t timed = 0; /* polls at the last reading of the clock */
@@ -460,7 +459,7 @@ static bool run_batch(struct pin_worker *worker)
 	bool has_begun = look_around(worker);
 
 	begin_series(worker);
-	while (polls < tuning->budget_polls) {
+	while (polls < worker->budget_polls) {
 		uint64_t elapsed_ns;
 
 		PIN_DCHECK(timed <= polls && polls - timed < stride);
@@ -470,7 +469,7 @@ static bool run_batch(struct pin_worker *worker)
 		polls++;
 		if (polls - timed < stride) {
 			polls += run_series(
-				worker, pin_min_u32(timed + stride, tuning->budget_polls) - polls);
+				worker, pin_min_u32(timed + stride, worker->budget_polls) - polls);
 		}
 		if (keeps_time && has_only_submissions(worker)) {
 			if (!go_round(worker)) {
@@ -501,19 +500,19 @@ static bool run_batch(struct pin_worker *worker)
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
 			pin_meter_add(&worker->meter.budget_ends,
-				polls < tuning->budget_polls &&
+				polls < worker->budget_polls &&
 					worker->now_ns >= worker->turn_end_ns);
 			break;
 		}
 	}
-	PIN_DCHECK(polls <= tuning->budget_polls);
+	PIN_DCHECK(polls <= worker->budget_polls);
 	if (polls == 0) {
 		if (keeps_time) {
 			(void)note_turn(worker, 0);
 		}
 		return has_begun;
 	}
-	if (PIN_UNLIKELY(polls == tuning->budget_polls)) {
+	if (PIN_UNLIKELY(polls == worker->budget_polls)) {
 		pin_meter_add(&worker->meter.budget_ends, 1);
 	}
 	end_batch(worker, polls, timed, keeps_time, start_ns);

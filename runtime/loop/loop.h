@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worker's thread and the step that it repeats, a section for each file of
- * this folder: thread.c, loop.c, park.c, retire.c.
+ * this folder: thread.c, driven.c, loop.c, park.c, retire.c.
  */
 #ifndef PIN_LOOP_LOOP_H
 #define PIN_LOOP_LOOP_H
@@ -45,6 +45,19 @@ int pin_worker_init(struct pin_worker *worker);
 void *pin_worker_main(void *worker);
 
 /*
+ * The parts of that, for driven.c as well. Begin sets `start_error`, and makes
+ * the calling thread the worker's; open follows where there is none.
+ */
+void pin_worker_begin(struct pin_worker *worker, struct pin_thread *record);
+void pin_worker_open(struct pin_worker *worker);
+
+/* Calls `steps` until it returns, again after each task that unwinds it. */
+void pin_worker_guard(struct pin_worker *worker, struct pin_guard *guard, void (*steps)(void *arg));
+
+/* The last call on its thread, which is the worker's no more. */
+void pin_worker_end(struct pin_worker *worker);
+
+/*
  * After its thread was joined, which had left: ready for another. Counters,
  * arena and queues stay.
  */
@@ -52,6 +65,39 @@ void pin_worker_reset(struct pin_worker *worker);
 
 /* Frees what init and main set up, after its thread was joined. */
 void pin_worker_fini(struct pin_worker *worker);
+
+/* ---- a worker whose thread is the embedder's ---- */
+
+/*
+ * A driven worker: the only one of a runtime that starts no thread for it. The
+ * thread that created the runtime is its owner, and runs the worker's steps in
+ * calls of its own, between which it does whatever it likes, such as sleeping
+ * on the worker's wake set with a loop of its own. In a call it is the worker;
+ * between calls it is a thread from outside. driven.c has the protocol.
+ */
+
+/* By the owner: all that a worker's thread does before its first step. */
+int pin_driven_start(struct pin_worker *worker);
+
+/* Whether the calling thread is the owner. */
+bool pin_driven_is_owner(const struct pin_worker *worker);
+
+/*
+ * By the owner, outside of any worker's code: runs up to `max_tasks`, and waits
+ * until `deadline_ns` for the first; 0: not at all. How many it ran, `cancel`
+ * functions among them; it may return earlier, and then the wake set is
+ * readable, or a signal has come. -ESHUTDOWN: the runtime has ended.
+ */
+int pin_driven_poll(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadline_ns);
+
+/*
+ * By the owner, in the same way, after the end of the runtime has begun: runs
+ * all that is left. -ETIME.
+ */
+int pin_driven_finish(struct pin_worker *worker, uint64_t deadline_ns);
+
+/* When no thread can wake it any more: the end of its wake set. */
+void pin_driven_fini(struct pin_worker *worker);
 
 /* ---- binding to CPUs ---- */
 
@@ -132,8 +178,12 @@ bool pin_park_has_work(const struct pin_worker *worker);
  */
 bool pin_park_look_for_end(struct pin_shared *shared);
 
-/* Sleeps, or not if there is work. */
+/*
+ * Sleeps, or not if there is work. A driven worker returns at once, and sleeps
+ * until the other.
+ */
 void pin_park(struct pin_worker *worker);
+void pin_park_get_up(struct pin_worker *worker);
 
 /* Its steps, for a worker that leaves: "leaving" below. */
 

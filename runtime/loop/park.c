@@ -245,13 +245,35 @@ bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mo
 	*out_mode = PIN_PARK_FUTEX;
 	may_park = !pin_remote_reap_has_room_for_more(worker);
 	pin_device_stall_note_used(worker);
-	if (may_park && (pin_ring_may_wait(&worker->ring) || pin_commands_is_busy(worker))) {
+	if (may_park &&
+		(worker->is_driven || pin_ring_may_wait(&worker->ring) ||
+			pin_commands_is_busy(worker))) {
 		*out_mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
 		pin_commands_watch(worker);
 	}
 	pin_remote_reap_leave(worker);
 	return may_park;
+}
+
+/*
+ * A driven worker's sleep: all that an embedder's loop does until the next
+ * call. It seems to sleep in its ring, whose doorbell makes its wake set
+ * readable. The watch of a secondary ring has to go out: no wait submits it.
+ */
+static PIN_APART void lie_down(struct pin_worker *worker)
+{
+	struct pin_driven *driven = &worker->driven;
+	uint64_t due_ns = next_due_ns(worker);
+
+	PIN_DCHECK(!worker->is_searching && !driven->is_parked);
+	pin_meter_add(&worker->meter.parks_ring, 1);
+	pin_event_park(worker, PIN_PARK_RING, due_ns);
+	pin_meter_set(&worker->meter.park_until_ns, due_ns);
+	pin_metrics_set_place(worker, PINION_WORKER_PARKED_RING);
+	pin_ring_submit(&worker->ring);
+	pin_wake_set_arm(&driven->wake_set, due_ns);
+	driven->is_parked = true;
 }
 
 void pin_park_finish(struct pin_worker *worker)
@@ -312,40 +334,12 @@ void pin_park_undo(struct pin_worker *worker)
 	}
 }
 
-/*
- * The checks come after the fence and the publication, never before: a waker
- * that saw no sleeper has published its work before that fence.
- */
-void pin_park(struct pin_worker *worker)
+/* Withdraws, however it comes that it is awake. */
+static inline void get_up(struct pin_worker *worker, enum pin_park_state mode, bool has_slept)
 {
-	struct pin_shared *shared = worker->shared;
-	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
-	enum pin_park_state mode;
-	struct pin_idle *parked;
-	bool has_slept = false;
-	bool is_first;
+	uint32_t rank = pin_victims_rank(&worker->shared->victims, worker->index);
 
-	PIN_DCHECK(worker->is_dry);
-	call_hook(worker);
-	publish(worker);
-	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
-		return;
-	}
-	parked = parked_set(worker, mode);
-	is_first = pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] [ANNOUNCE-1] */
-	if (worker->is_searching) {
-		pin_search_give_up(worker);
-	}
-	/* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] [ANNOUNCE-1] [ANNOUNCE-2] */
-	pin_fence_seq_cst();
-	if (is_first && shared->announces && pin_worker_serves(worker, PINION_LANE_NORMAL)) {
-		pin_spawn_set_announce_all(worker);
-	}
-	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
-		sleep_in(worker, mode);
-		has_slept = true;
-	}
-	if (!pin_idle_withdraw(parked, rank)) {
+	if (!pin_idle_withdraw(parked_set(worker, mode), rank)) {
 		/*
 		 * The claiming waker has counted it among the searchers
 		 * already.
@@ -356,4 +350,58 @@ void pin_park(struct pin_worker *worker)
 		pin_search_resume(worker); /* [SEARCH-1] */
 	}
 	pin_park_finish(worker);
+}
+
+/*
+ * The doorbell is cleared when no waker rings it any more, and before anything
+ * is looked for: [DRIVEN-1].
+ */
+void pin_park_get_up(struct pin_worker *worker)
+{
+	PIN_DCHECK(worker->driven.is_parked);
+	worker->driven.is_parked = false;
+	pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
+	prefetch_news(worker);
+	pin_event_unpark(worker);
+	get_up(worker, PIN_PARK_RING, true);
+	pin_ring_clear_doorbell(&worker->ring); /* [DRIVEN-1] */
+}
+
+/*
+ * The checks come after the fence and the publication, never before: a waker
+ * that saw no sleeper has published its work before that fence.
+ */
+void pin_park(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
+	enum pin_park_state mode;
+	bool has_slept = false;
+	bool is_first;
+
+	PIN_DCHECK(worker->is_dry);
+	call_hook(worker);
+	publish(worker);
+	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
+		return;
+	}
+	is_first = pin_idle_publish(
+		parked_set(worker, mode), rank); /* [PARK-1] [SEARCH-1] [ANNOUNCE-1] */
+	if (worker->is_searching) {
+		pin_search_give_up(worker);
+	}
+	/* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] [ANNOUNCE-1] [ANNOUNCE-2] */
+	pin_fence_seq_cst();
+	if (is_first && shared->announces && pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_spawn_set_announce_all(worker);
+	}
+	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
+		if (PIN_UNLIKELY(worker->is_driven)) {
+			lie_down(worker);
+			return;
+		}
+		sleep_in(worker, mode);
+		has_slept = true;
+	}
+	get_up(worker, mode, has_slept);
 }

@@ -59,6 +59,7 @@ static int start_ring(struct pin_worker *worker)
 		.is_fallback = shared->is_fallback,
 		.is_shared = worker->shares_ring,
 		.kernel = &shared->kernel,
+		.wake_set = worker->is_driven ? &worker->driven.wake_set : NULL,
 	};
 	char hint[192];
 	int rc;
@@ -233,7 +234,9 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	 * Bound before the first touch, so that memory lands on the right node.
 	 */
 	pin_binding_start(worker);
-	worker->shared->host->thread_sleep_exactly();
+	if (!worker->is_driven) {
+		worker->shared->host->thread_sleep_exactly();
+	}
 	if (worker->shared->host->thread_number != NULL) {
 		/* Relaxed: a name, for messages. */
 		pin_store_relaxed_u32(
@@ -325,6 +328,9 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->growth.look_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
 	worker->stride = 1;
+	worker->budget_polls = tuning->budget_polls;
+	worker->is_driven = config->is_driven != 0;
+	pin_wake_set_init(&worker->driven.wake_set);
 	worker->waker_delay_ns = WAKER_DELAY_NS;
 	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->shares_ring =
@@ -396,6 +402,60 @@ static void leave_thread(void)
 	pin_recent_forget();
 }
 
+void pin_worker_begin(struct pin_worker *worker, struct pin_thread *record)
+{
+	PIN_CHECK(pin_worker_self == NULL);
+	pin_worker_self = worker;
+	worker->start_error = start(worker, record);
+	if (worker->start_error == 0) {
+		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
+	}
+}
+
+void pin_worker_open(struct pin_worker *worker)
+{
+	pin_meter_set(&worker->meter.has_left, 0);
+	pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
+	pin_remote_reap_open(worker);
+}
+
+void pin_worker_guard(struct pin_worker *worker, struct pin_guard *guard, void (*steps)(void *arg))
+{
+	worker->guard = guard;
+	/* Relaxed: a hint for the stall watch. */
+	pin_store_relaxed_u32(&worker->is_stepping, 1);
+	do {
+		worker->unwind_result = pin_guard_run(guard, steps, worker);
+	} while (worker->unwind_result != PIN_UNWIND_RETURNED);
+	worker->guard = NULL;
+	pin_store_relaxed_u32(&worker->is_stepping, 0);
+}
+
+static void check_is_over(const struct pin_worker *worker)
+{
+	PIN_CHECK(pin_list_is_empty(&worker->ready));
+	PIN_CHECK(pin_list_is_empty(&worker->urgent));
+	PIN_CHECK(pin_list_is_empty(&worker->posted));
+	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
+	PIN_CHECK(worker->waits == NULL);
+	PIN_CHECK(pin_request_is_over(worker));
+	PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.queued == 0);
+}
+
+void pin_worker_end(struct pin_worker *worker)
+{
+	if (worker->start_error == 0) {
+		check_is_over(worker);
+	}
+	pin_metrics_publish_last(worker);
+	pin_arena_growth_end(worker);
+	pin_files_end(worker);
+	pin_polled_end(worker);
+	pin_commands_end(worker);
+	pin_ring_retire(&worker->ring);
+	leave_thread();
+}
+
 /*
  * A task that unwinds returns from the guard without PIN_UNWIND_RETURNED: the
  * loop then accounts for it and steps on, on this thread.
@@ -406,12 +466,7 @@ void *pin_worker_main(void *arg)
 	struct pin_shared *shared = worker->shared;
 	struct pin_thread record = {.guard = NULL};
 
-	PIN_CHECK(pin_worker_self == NULL);
-	pin_worker_self = worker;
-	worker->start_error = start(worker, &record);
-	if (worker->start_error == 0) {
-		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
-	}
+	pin_worker_begin(worker, &record);
 	arrive(shared);
 	if (pin_arena_setup_is_shared(shared)) {
 		join_registry(worker);
@@ -419,32 +474,10 @@ void *pin_worker_main(void *arg)
 	if (worker->start_error == 0) {
 		struct pin_guard guard = {.frame = NULL};
 
-		pin_meter_set(&worker->meter.has_left, 0);
-		pin_metrics_set_place(worker, PINION_WORKER_RUNNING);
-		pin_remote_reap_open(worker);
-		worker->guard = &guard;
-		/* Relaxed: a hint for the stall watch. */
-		pin_store_relaxed_u32(&worker->is_stepping, 1);
-		do {
-			worker->unwind_result = pin_guard_run(&guard, run_steps, worker);
-		} while (worker->unwind_result != PIN_UNWIND_RETURNED);
-		worker->guard = NULL;
-		PIN_CHECK(pin_list_is_empty(&worker->ready));
-		PIN_CHECK(pin_list_is_empty(&worker->urgent));
-		PIN_CHECK(pin_list_is_empty(&worker->posted));
-		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
-		PIN_CHECK(worker->waits == NULL);
-		PIN_CHECK(pin_request_is_over(worker));
-		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.queued == 0);
+		pin_worker_open(worker);
+		pin_worker_guard(worker, &guard, run_steps);
 	}
-	pin_store_relaxed_u32(&worker->is_stepping, 0);
-	pin_metrics_publish_last(worker);
-	pin_arena_growth_end(worker);
-	pin_files_end(worker);
-	pin_polled_end(worker);
-	pin_commands_end(worker);
-	pin_ring_retire(&worker->ring);
-	leave_thread();
+	pin_worker_end(worker);
 	pin_thread_take_back(&record);
 	return NULL;
 }

@@ -200,8 +200,8 @@ static inline bool borrow_own(const struct pin_worker *worker, struct pin_magazi
 }
 
 /*
- * Borrows it, if it can. On the worker: the end of a pool waits until this search
- * is over.
+ * Borrows it, if it can. On the worker: the end of a pool waits until this
+ * search is over.
  */
 static PIN_APART struct pin_entry *find_pooled_own(
 	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_borrowed)

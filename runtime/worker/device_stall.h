@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stalled devices: those with requests in flight that have completed none for
- * ten times `stall_ms`. Each is named in the log, once, with the file and offset
- * of its oldest request.
+ * ten times `stall_ms`. Each is named in the log, once, with the file and
+ * offset of its oldest request.
  *
  * Only its worker knows which file that request is for. So the watchdog
  * (stall.h) stores the question in `asked` and kicks the workers; the worker

@@ -16,6 +16,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/host/topology.h"
 #include "runtime/host/unwind.h"
+#include "runtime/host/wake_set.h"
 #include "runtime/io/device.h"
 #include "runtime/io/file.h"
 #include "runtime/io/registered_buffers.h"
@@ -306,6 +307,24 @@ struct pin_growth {
 	struct pin_atomic_u64 given_back_bytes; /* ever */
 };
 
+/* Of a worker whose thread is the embedder's: loop/driven.c. */
+struct pin_driven {
+	/* [const] after start */
+	pthread_t owner;
+	/* [own] */
+	struct pin_wake_set wake_set;
+	struct pin_guard guard;
+	bool is_parked;	 /* it sleeps, as far as others see, until the next call */
+	bool has_exited; /* its last step is over */
+	bool has_left;	 /* and so is its end */
+	/* The call in hand, which a task may unwind. */
+	uint32_t max_tasks;
+	uint32_t empty_steps;  /* in a row that ran no task */
+	uint64_t ended_before; /* tasks, when it began */
+	uint64_t ended_last;   /* and after the last step */
+	uint64_t deadline_ns;  /* until then it waits for something to run; 0: not at all */
+};
+
 struct pin_worker {
 	/* [const] after start */
 	struct pin_shared *shared;
@@ -326,6 +345,7 @@ struct pin_worker {
 	struct pin_cpu_place place;
 	bool has_place;
 	bool has_claim; /* is bound there, and counted: host/process.h */
+	bool is_driven; /* its thread is the embedder's: loop/driven.c */
 	pthread_t thread;
 	bool has_thread;
 	bool needs_ring; /* it is started by a resize: api/internal.h */
@@ -392,6 +412,7 @@ struct pin_worker {
 	uint64_t dry_since_ns;
 	struct pin_spin spin;
 	uint32_t turn;		   /* which of the own queues comes first */
+	uint32_t budget_polls;	   /* tasks in one turn; less in a driven worker's last */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */
 	uint32_t stride;	   /* tasks to the next reading of the clock, at the last one */
@@ -453,6 +474,7 @@ struct pin_worker {
 	enum pin_unwind_result unwind_result; /* not accounted for yet */
 	struct pin_guard *guard; /* what does not return leads back there; NULL: none */
 	struct pin_cached cached;
+	struct pin_driven driven; /* if `is_driven` */
 };
 
 _Static_assert(sizeof(uint16_t) == 2 * sizeof(bool), "a test of two");

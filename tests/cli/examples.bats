@@ -385,6 +385,52 @@ from_base64url() {
 	grep -qx 'event_loop: stdin has to be a pipe or a terminal' err
 }
 
+# Those whose library configure has found.
+driven_examples() {
+	local name
+	for name in driven_epoll driven_libuv driven_sd_event; do
+		[ ! -x "${PINION%/*}/examples/$name" ] || echo $name
+	done
+}
+
+@test "a driven runtime reads files in an embedder's loop" {
+	local i name
+	for i in {1..40}; do
+		seq $((i * i * 20)) >lines-$i
+		printf 'no newline' >>lines-$i
+	done
+	: >nothing
+	[[ $(driven_examples) = *driven_epoll* ]]
+	for name in $(driven_examples); do
+		example $name lines-* nothing
+		expect 0
+		count "^41 files, $(cat lines-* | wc -l) lines, 0 failures, 0 left\$" 1
+		example $name lines-3 no-such-file lines-4
+		expect 1
+		count '^3 files, 500 lines, 1 failures, 0 left$' 1
+		grep -qxF "$name: no-such-file: No such file or directory" err
+	done
+}
+
+@test "a loop with a driven runtime ends by Ctrl-C while it reads" {
+	local name pid
+	# A hole that takes minutes to read.
+	truncate -s 1T hole
+	for name in $(driven_examples); do
+		"${PINION%/*}/examples/$name" hole >out 2>err 3>&- &
+		pid=$!
+		# The signal would be ignored before the loop blocks or catches it.
+		until grep -qE '^Sig(Blk|Cgt):.*[2367abef]$' /proc/$pid/status; do
+			kill -0 $pid
+		done
+		kill -INT $pid
+		status=0
+		wait $pid || status=$?
+		expect 1
+		count '^0 files, 0 lines, 0 failures, 1 left$' 1
+	done
+}
+
 @test "failures are counted, and hurt no other task" {
 	# It forgets a thread that has called pthread_exit(), whatever came of it.
 	[[ $about != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"
@@ -426,6 +472,9 @@ from_base64url() {
 		buffer_pool FILE [WORKERS, at most 16]
 		compress_file FROM TO [high|normal|low]
 		copy_file FROM TO
+		driven_epoll FILE…, at most 256
+		driven_libuv FILE…, at most 256
+		driven_sd_event FILE…, at most 256
 		durable_log FILE
 		random_read FILE [DEPTH (1 … 256) [WORKERS (1 … 64)]]
 		read_file FILE

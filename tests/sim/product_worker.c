@@ -223,6 +223,7 @@ static bool is_claimed(const struct pin_worker *target)
 	(!(defect_is(DEFECT_ASSIST_UNASKED) && strcmp(__func__, "wake_for_lane") == 0) && \
 		pin_assist_has_room(__VA_ARGS__))
 #undef pin_assist_sees_work
+#include "runtime/loop/driven.c"
 #include "runtime/loop/thread.c"
 #include "runtime/worker/wake.c"
 

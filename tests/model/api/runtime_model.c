@@ -73,6 +73,7 @@ const uint32_t *model_serving_counts;
 bool model_polls;
 bool model_takes_commands;
 uint64_t model_injector_tasks;
+bool model_is_driven;
 uint32_t model_fence_wake_batches = 1;
 
 void model_runtime_register(void)
@@ -92,6 +93,7 @@ struct pinion_runtime *model_runtime_begin(
 	pinion_tuning_init(&tuning);
 	config.tuning = &tuning;
 	config.worker_count = worker_count;
+	config.is_driven = model_is_driven;
 	tuning.steal_tries = 1; /* more are the same again */
 	tuning.lifo_polls = model_uses_lifo ? 1 : 0;
 	tuning.wake_batch_spawns = 1; /* a spawned task is visible at once */

@@ -56,6 +56,9 @@ extern uint64_t model_injector_tasks;
  */
 extern uint32_t model_fence_wake_batches;
 
+/* The next runtime is driven, by the thread that begins it. */
+extern bool model_is_driven;
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

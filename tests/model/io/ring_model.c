@@ -42,6 +42,9 @@ struct ring {
 	struct ring *gathered_watch;
 	struct ring *watch;
 	uint32_t eventfd_count;
+	/* Of a driven worker: its eventfd, which is in its wake set. */
+	struct pin_atomic_u32 doorbell;
+	bool is_driven;
 	bool is_freed;
 	bool is_in_use;
 };
@@ -154,6 +157,10 @@ static void post(struct ring *ring, uint64_t user_data, int32_t result)
 			post(&device.rings[i], PIN_RING_TAG_WATCH, 0);
 		}
 	}
+	if (ring->is_driven) {
+		/* Under the lock of the eventfd, as every use of it. */
+		pin_exchange_acq_rel_u32(&ring->doorbell, 1); /* [DRIVEN-1] */
+	}
 }
 
 static void complete_at(struct ring *ring, uint32_t index, int32_t result)
@@ -258,8 +265,10 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.is_initialised = true,
 		.is_polled = options->is_polled,
 		.is_sqe128 = options->is_sqe128,
+		.wake_set = options->wake_set,
 		.uring.ring_fd = (int)device.ring_count,
 	};
+	device.rings[device.ring_count].is_driven = options->wake_set != NULL;
 	device.ring_count++;
 	return 0;
 }
@@ -376,6 +385,9 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 {
 	struct ring *own = ring_of(ring);
 
+	if (own->is_driven) {
+		return;
+	}
 	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !ring->doorbell_is_armed) {
 		own->has_gathered_poll = true;
 		ring->doorbell_is_armed = true;
@@ -451,10 +463,67 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	/* Not a ring that a resize took away, nor the one in its place. */
 	MODEL_CHECK(ring->is_initialised);
 	own = ring_of(ring);
+	if (own->is_driven) {
+		pin_exchange_acq_rel_u32(&own->doorbell, 1); /* [DRIVEN-1] */
+		return;
+	}
 	own->eventfd_count++;
 	if (device.kind == PIN_DOORBELL_MESSAGE || own->has_poll) {
 		post(own, PIN_RING_TAG_DOORBELL, 0);
 	}
+}
+
+/* ---- the wake set of a driven worker, as host/wake_set.h has it ---- */
+
+void pin_ring_clear_doorbell(struct pin_ring *ring)
+{
+	MODEL_CHECK(ring_of(ring)->is_driven);
+	pin_exchange_acq_rel_u32(&ring_of(ring)->doorbell, 0); /* [DRIVEN-1] */
+}
+
+void pin_ring_submit(struct pin_ring *ring)
+{
+	if (pin_ring_unsubmitted(ring) > 0) {
+		submit(ring_of(ring));
+	}
+}
+
+int pin_wake_set_open(struct pin_wake_set *set)
+{
+	*set = (struct pin_wake_set){.fd = 0, .timer_ns = PIN_NO_DEADLINE};
+	return 0;
+}
+
+void pin_wake_set_close(struct pin_wake_set *set)
+{
+	set->fd = -1;
+}
+
+/* Cases have nothing that is due. */
+void pin_wake_set_arm(struct pin_wake_set *set, uint64_t deadline_ns)
+{
+	set->timer_ns = deadline_ns;
+}
+
+bool model_wake_set_is_readable(const void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < device.ring_count; i++) {
+		if (device.rings[i].is_driven && device.rings[i].doorbell.value != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool pin_wake_set_wait(
+	const struct pin_wake_set *set, const struct pin_host *host, uint64_t deadline_ns)
+{
+	(void)set;
+	(void)host;
+	MODEL_CHECK(deadline_ns == PIN_NO_DEADLINE);
+	model_await("a readable wake set", model_wake_set_is_readable, NULL);
+	return true;
 }
 
 /* ---- requests, as io/request.h has them ---- */

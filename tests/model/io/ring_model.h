@@ -33,6 +33,9 @@ extern uint64_t model_near_ns;
 /* For the next execution: which doorbell rings have, before any is set up. */
 void model_rings_begin(enum pin_doorbell_kind kind);
 
+/* A condition, without an argument: of the one driven worker. */
+bool model_wake_set_is_readable(const void *arg);
+
 /* Body of a daemon thread: completes requests, of any ring, one by one. */
 void model_device(void *arg);
 /* The device does nothing until it is released. */

@@ -286,7 +286,7 @@ static void run_own_first(void)
 
 static const struct model_mutant own_first_mutants[] = {
 	{"a worker that saw work does not count as a searcher",
-		{MODEL_SKIP, "pin_park", "pin_search_resume"}},
+		{MODEL_SKIP, "get_up", "pin_search_resume"}},
 	{.name = NULL},
 };
 

@@ -255,8 +255,20 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "external_urgent") \
 			? pin_injector_is_empty(&(worker)->external) \
 			: pin_external_is_empty(worker))
+/* SKIP: the doorbell is never cleared; LATE: after the looks. */
+#define pin_ring_clear_doorbell(ring) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_clear_doorbell") || \
+				model_is_spoilt(MODEL_LATE, __func__, "pin_ring_clear_doorbell") \
+			? (void)0 \
+			: (pin_ring_clear_doorbell)(ring))
+#define pin_wake_set_arm(set, deadline_ns) \
+	((model_is_spoilt(MODEL_LATE, "pin_park_get_up", "pin_ring_clear_doorbell") \
+			 ? (pin_ring_clear_doorbell)(&worker->ring) \
+			 : (void)0), \
+		(pin_wake_set_arm)(set, deadline_ns))
 #include "runtime/loop/park.c"
 #undef pin_external_is_empty
+#undef pin_wake_set_arm
 #undef pin_spawn_set_announce_all
 
 #define pin_injector_push(injector, list) \
@@ -351,6 +363,7 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 #define pin_retire_has_rung(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_retire_has_rung") || \
 		pin_retire_has_rung(worker))
+#include "runtime/loop/driven.c"
 #include "runtime/loop/thread.c"
 
 void model_worker_register(void)

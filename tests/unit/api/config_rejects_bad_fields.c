@@ -54,6 +54,8 @@ struct value {
 
 static const struct range ranges[] = {
 	RANGE(config, worker_count, 0, 4096),
+	RANGE(config, is_driven, 0, 1),
+	RANGE(config, reserved, 0, 0),
 	RANGE(tuning, use_smt, 0, 1),
 	RANGE(config, bind_workers, PINION_BIND_NONE, PINION_BIND_NODE),
 	RANGE(tuning, ring_helper_count, 1, 1024),

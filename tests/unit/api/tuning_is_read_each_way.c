@@ -133,6 +133,8 @@ static const struct {
 	OTHER(config.log_arg),
 	OTHER(config.log_record),
 	OTHER(config.log_dropped), /* no variable of the library sets it */
+	OTHER(config.is_driven),   /* nor this: it is the program that has a loop */
+	OTHER(config.reserved),
 	OTHER(config.after_start),
 	OTHER(config.before_park),
 	OTHER(config.before_stop),
