@@ -186,6 +186,46 @@ refused() {
 	grep -q 'one: not all of its files could be read' err
 }
 
+# Reads of the page cache have no limits; of others there is one a second until
+# the limit is lifted.
+@test "files that are gone when they are opened are named, and are left out of the proof" {
+	local i pid
+
+	mkdir own
+	for i in {100..199}; do
+		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >"own/$i"
+	done
+	pinion scan --direct=always --stats own
+	grep -q '; 100 files past the page cache' err || skip "this file system has no direct reads"
+	sleep 1.1
+	echo iops-limit=1 >limits
+	# 64 files are open at once, all of them as soon as all are listed.
+	"$PINION" scan --shard=0/1 --checkpoint=log --sort=path --workers=1 --direct=always \
+		--limits-file=limits own >out 2>err 3>&- &
+	pid=$!
+	for i in {1..1000}; do
+		! has_open $pid own/150 || break
+		sleep 0.02
+	done
+	has_open $pid own/150
+	rm own/19?
+	echo iops-limit=0 >limits
+	kill -HUP $pid
+	status=0
+	wait $pid || status=$?
+	[ "$status" = 1 ] || { cat err; return 1; }
+	[ "$(wc -l <out)" = 90 ]
+	[ "$(grep -c '^pinion scan: own/19[0-9]: is gone: it was deleted or renamed after its directory was listed$' err)" = 10 ]
+	cp out plain
+	pinion merge log
+	[ "$status" = 1 ]
+	cmp out plain
+	# A path that is named has to be there.
+	pinion scan --checkpoint=other own/199
+	[ "$status" = 2 ]
+	grep -q '^pinion scan: own/199: no such file or directory$' err
+}
+
 @test "the script for Slurm runs shards, and what is missing again" {
 	local i
 

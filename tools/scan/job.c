@@ -631,6 +631,8 @@ static void on_report(
 		if (scanning_is_trouble(outcome, error)) {
 			complain(job, file, outcome, error);
 			worker->has_trouble = true;
+		} else {
+			report_outcome(file, outcome, error);
 		}
 	}
 	if (job->reporter.sorted != NULL && !sorted_output_end(&job->sorted, file->sequence)) {

@@ -350,6 +350,8 @@ static void file_report(
 		sum_report_failure(job, file, outcome, error);
 		sum_trouble(job);
 		job->mode->line(job, &text, file->path, file->sequence, NULL);
+	} else {
+		report_outcome(file, outcome, error);
 	}
 	if (text.failed) {
 		report_path(file->path, report_reason(ENOMEM));
