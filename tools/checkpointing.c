@@ -233,10 +233,18 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 	return false;
 }
 
-bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode)
+bool checkpointing_has(
+	const struct checkpointing *checkpointing, const struct pinion_scan_file *file)
 {
-	return checkpointing != NULL && checkpointing->status.st_ino != 0 &&
-		checkpointing->status.st_dev == device && checkpointing->status.st_ino == inode;
+	const struct stat *status;
+
+	if (checkpointing == NULL) {
+		return false;
+	}
+	status = &checkpointing->status;
+	return (status->st_ino != 0 && status->st_dev == file->file.device &&
+		       status->st_ino == file->file.inode) ||
+		rank_logs_have(&checkpointing->earlier, file->path);
 }
 
 /* Appends that a path of an earlier run is gone. */

@@ -147,8 +147,9 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
 	bool is_whole);
 
-/* Whether that file is the log; NULL: there is none. */
-bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode);
+/* Whether that open file is a log, of any rank; NULL: there is none. */
+bool checkpointing_has(
+	const struct checkpointing *checkpointing, const struct pinion_scan_file *file);
 
 /* What a run that has done everything leaves for a merge. */
 struct checkpointing_end {

@@ -56,13 +56,14 @@ static int resume(struct sum_file *sum, struct pinion_scan_file *file,
 }
 
 /* What is written meanwhile has no checksum. NULL: it is not. */
-static const char *writer_of(const struct sum_job *job, const struct pinion_file *file)
+static const char *writer_of(const struct sum_job *job, const struct pinion_scan_file *file)
 {
-	if (checkpointing_has(job->checkpointing, file->device, file->inode)) {
+	if (checkpointing_has(job->checkpointing, file)) {
 		return "--checkpoint writes there: it is not hashed";
 	}
-	return tracing_has(file->device, file->inode) ? "--trace writes there: it is not hashed"
-						      : NULL;
+	return tracing_has(file->file.device, file->file.inode)
+		? "--trace writes there: it is not hashed"
+		: NULL;
 }
 
 /* What an earlier run has of the file; all of it is its line. */
@@ -122,7 +123,7 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	enum checkpointing_outcome outcome;
 	int rc;
 
-	sum->writer = writer_of(job, &file->file);
+	sum->writer = writer_of(job, file);
 	if (sum->writer != NULL) {
 		return -EBUSY;
 	}
