@@ -461,7 +461,7 @@ static void keep_part(struct scan_job *job, struct pinion_scan_file *file)
 static void keep_some(
 	struct scan_job *job, struct pinion_scan_file *file, const struct pinion_window *window)
 {
-	const struct search_file *searched = file->user;
+	struct search_file *searched = file->user;
 
 	if (job->checkpointing != NULL && !window->is_last && may_have_parts(job) &&
 		checkpointing_wants_part(job->checkpointing, &searched->kept.file, 0)) {

@@ -367,6 +367,20 @@ static void file_report(
 	}
 }
 
+bool sum_has_log(struct sum_job *job)
+{
+	bool is_open = true;
+
+	if (job->is_logging) {
+		job->is_logging = false;
+		is_open = meanwhile_end(&job->logging) == 0;
+	}
+	if (!is_open) {
+		sum_trouble(job);
+	}
+	return is_open;
+}
+
 int sum_begin(struct sum_job *job)
 {
 	static const struct pinion_scan_ops ops = {
@@ -386,6 +400,9 @@ int sum_begin(struct sum_job *job)
 		if (error == 0) {
 			throttle_begin(job->runtime);
 		}
+	}
+	if (!sum_has_log(job)) {
+		return -EIO;
 	}
 	if (error == 0) {
 		error = order_init(&job->order);
