@@ -233,10 +233,18 @@ bool checkpointing_begin(const struct checkpointing_options *options, const char
 	return false;
 }
 
-bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode)
+bool checkpointing_has(
+	const struct checkpointing *checkpointing, const struct pinion_scan_file *file)
 {
-	return checkpointing != NULL && checkpointing->status.st_ino != 0 &&
-		checkpointing->status.st_dev == device && checkpointing->status.st_ino == inode;
+	const struct stat *status;
+
+	if (checkpointing == NULL) {
+		return false;
+	}
+	status = &checkpointing->status;
+	return (status->st_ino == file->file.inode && status->st_dev == file->file.device &&
+		       status->st_ino != 0) ||
+		(distribution != NULL && rank_logs_have(&checkpointing->earlier, file->path));
 }
 
 /* Appends that a path of an earlier run is gone. */
@@ -367,7 +375,6 @@ static void look_at(const struct pinion_scan_file *file, struct checkpointing_fi
 		/* Also where the clock was set back since. */
 		.is_fresh = opened->changed_ns == 0 ||
 			(int64_t)now_ns(CLOCK_REALTIME_COARSE) - opened->changed_ns < FRESH_NS,
-		.part_ns = now_ns(CLOCK_MONOTONIC_COARSE),
 	};
 }
 
@@ -455,12 +462,19 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 	return outcome;
 }
 
+/* Relaxed: workers that come at once begin with almost the same time. */
 bool checkpointing_wants_part(const struct checkpointing *checkpointing,
-	const struct checkpointing_file *own, size_t text_bytes)
+	struct checkpointing_file *own, size_t text_bytes)
 {
+	uint64_t part_ns = __atomic_load_n(&own->part_ns, __ATOMIC_RELAXED);
+	uint64_t ns = now_ns(CLOCK_MONOTONIC_COARSE);
+
+	if (part_ns == 0) {
+		__atomic_store_n(&own->part_ns, ns, __ATOMIC_RELAXED);
+		part_ns = ns;
+	}
 	return !own->is_fresh &&
-		now_ns(CLOCK_MONOTONIC_COARSE) - __atomic_load_n(&own->part_ns, __ATOMIC_RELAXED) >=
-		checkpointing->interval_ns * (1 + text_bytes / PART_TEXT_BYTES);
+		ns - part_ns >= checkpointing->interval_ns * (1 + text_bytes / PART_TEXT_BYTES);
 }
 
 static struct checkpoint_file make_head(const struct pinion_scan_file *file,

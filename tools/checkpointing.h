@@ -92,7 +92,7 @@ struct checkpointing_file {
 	int64_t modified_ns; /* since 1970, as are the others */
 	int64_t changed_ns;
 	bool is_fresh;	  /* it may change again without a trace */
-	uint64_t part_ns; /* [W:any R:any] when the last part was noted */
+	uint64_t part_ns; /* [W:any R:any] when a part was noted or asked for; 0: never */
 };
 
 /*
@@ -122,11 +122,12 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 	struct checkpointing_found *out_found);
 
 /*
- * Whether the next part of a file is due: an interval after the last, or more
- * where that has many bytes of output. Any thread; a read of the clock.
+ * Whether the next part of a file is due: an interval after the last or the
+ * first call, or more where that has many bytes of output. Any thread; a read
+ * of the clock.
  */
 bool checkpointing_wants_part(const struct checkpointing *checkpointing,
-	const struct checkpointing_file *own, size_t text_bytes);
+	struct checkpointing_file *own, size_t text_bytes);
 
 /*
  * Notes that a file was read up to `offset`, and what it came to there: a later
@@ -147,8 +148,9 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	const struct checkpointing_file *own, int error, const struct checkpointing_result *result,
 	bool is_whole);
 
-/* Whether that file is the log; NULL: there is none. */
-bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t device, uint64_t inode);
+/* Whether that open file is a log, of any rank; NULL: there is none. */
+bool checkpointing_has(
+	const struct checkpointing *checkpointing, const struct pinion_scan_file *file);
 
 /* What a run that has done everything leaves for a merge. */
 struct checkpointing_end {

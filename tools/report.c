@@ -420,6 +420,12 @@ void report_outcome(
 		if (error == 0) {
 			return;
 		}
+		if (error == -ENOENT) {
+			report_path(file->path,
+				"is gone: it was deleted or renamed after its directory was "
+				"listed");
+			return;
+		}
 		break;
 	case PINION_SCAN_FAILED:
 		if (error == -ECANCELED) {

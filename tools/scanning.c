@@ -12,6 +12,7 @@
 #include "tools/signals.h"
 #include "tools/tracing.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,8 @@ void scanning_fit_buffers(const struct scanning_options *options, char *const *p
 
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error)
 {
-	return outcome == PINION_SCAN_FAILED || (outcome == PINION_SCAN_SKIPPED && error != 0);
+	return outcome == PINION_SCAN_FAILED ||
+		(outcome == PINION_SCAN_SKIPPED && error != 0 && error != -ENOENT);
 }
 
 uint64_t scanning_ns_now(void)

@@ -108,7 +108,10 @@ bool scanning_lists_stdin(const struct scanning_options *options);
 void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
 	int path_count, struct pinion_config *runtime);
 
-/* Plain symbolic links and files that were stopped early are no trouble. */
+/*
+ * Plain symbolic links, files that were stopped early, and those that were gone
+ * when a walk came to open them are no trouble.
+ */
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error);
 
 double scanning_seconds_now(void);

@@ -62,7 +62,7 @@ enum pinion_scan_walk_order {
 enum pinion_scan_outcome {
 	PINION_SCAN_DONE = 0,	   /* the engine got every byte, or has enough */
 	PINION_SCAN_FAILED = 1,	   /* `error` says why; windows read before were delivered */
-	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
+	PINION_SCAN_SKIPPED = 2,   /* symbolic link, special file, or gone (-ENOENT) */
 	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
 	PINION_SCAN_IGNORED = 4,   /* left out by `skip_ignored` or `filter` */
 };
@@ -183,11 +183,13 @@ struct pinion_scan_ops {
 	 * file shrank or grew while it was read; -ETIME: no byte came for
 	 * `file_timeout_ns`; -EFBIG, with `file->user`: a file of a virtual
 	 * file system had not ended after that time; -ENOTSUP: a special file;
-	 * -ELOOP: a symbolic link to itself; -EXDEV: it is not beneath its
-	 * tree's root, or the directory given, as a part of its path is, or has
-	 * become, a symbolic link; -EISDIR: a directory given to
-	 * pinion_scan_add_file; -EFBIG, -EILSEQ: an ignore file that cannot be
-	 * used (pinion_walk_with).
+	 * -ENOENT: it is not there; as SKIPPED, it was listed in a directory,
+	 * and deleted or renamed before it was opened or entered; -ELOOP: a
+	 * symbolic link to itself; -EXDEV: it is not beneath its tree's root,
+	 * or the directory given, as a part of its path is, or has become, a
+	 * symbolic link; -EISDIR: a directory given to pinion_scan_add_file;
+	 * -EFBIG, -EILSEQ: an ignore file that cannot be used
+	 * (pinion_walk_with).
 	 */
 	void (*report)(void *arg, const struct pinion_scan_file *file,
 		enum pinion_scan_outcome outcome, int error);

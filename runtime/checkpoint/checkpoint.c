@@ -153,15 +153,16 @@ static int add_start(struct pinion_checkpoint *checkpoint)
 	int rc = 0;
 
 	if (checkpoint->next_sequence == 0) {
-		rc = pin_checkpoint_add(checkpoint, PIN_FRAME_HEADER, &part, 1);
+		rc = pin_checkpoint_add(checkpoint, PIN_FRAME_HEADER, &part, 1, part.iov_len);
 	}
 	part = (struct iovec){&open, sizeof(open)};
-	rc = rc < 0 ? rc : pin_checkpoint_add(checkpoint, PIN_FRAME_OPEN, &part, 1);
+	rc = rc < 0 ? rc : pin_checkpoint_add(checkpoint, PIN_FRAME_OPEN, &part, 1, part.iov_len);
 	for (uint32_t i = 0; i < checkpoint->survey.gap_count && rc == 0; i++) {
 		if (!checkpoint->survey.gap_is_known[i]) {
 			part = (struct iovec){
 				&checkpoint->survey.gaps[i], sizeof(struct pin_frame_gap)};
-			rc = pin_checkpoint_add(checkpoint, PIN_FRAME_SALVAGED, &part, 1);
+			rc = pin_checkpoint_add(
+				checkpoint, PIN_FRAME_SALVAGED, &part, 1, part.iov_len);
 		}
 	}
 	return rc;
@@ -217,6 +218,7 @@ static int begin(struct pinion_checkpoint *checkpoint)
 	checkpoint->digest = state->digest;
 	checkpoint->epoch = state->epoch;
 	checkpoint->written_bytes = state->end_offset;
+	checkpoint->writeback_bytes = state->end_offset;
 	checkpoint->appended_bytes = state->end_offset;
 	rc = add_start(checkpoint);
 	if (rc == 0) {
@@ -510,7 +512,7 @@ int pinion_checkpoint_append(struct pinion_checkpoint *checkpoint, uint32_t type
 		pthread_cond_wait(&checkpoint->has_progress, &checkpoint->lock);
 	}
 	rc = checkpoint->error;
-	rc = rc < 0 ? rc : pin_checkpoint_add(checkpoint, type, parts, part_count);
+	rc = rc < 0 ? rc : pin_checkpoint_add(checkpoint, type, parts, part_count, (size_t)length);
 	if (rc == 0) {
 		checkpoint->work_bytes += work_bytes;
 		pin_checkpoint_wake(checkpoint);
@@ -551,7 +553,7 @@ static int end(struct pinion_checkpoint *checkpoint, bool is_complete)
 			.record_count = checkpoint->record_count, .digest = checkpoint->digest};
 		struct iovec part = {&last, sizeof(last)};
 
-		rc = pin_checkpoint_add(checkpoint, PIN_FRAME_END, &part, 1);
+		rc = pin_checkpoint_add(checkpoint, PIN_FRAME_END, &part, 1, part.iov_len);
 		checkpoint->error = rc < 0 ? rc : checkpoint->error;
 	}
 	checkpoint->is_ending = true;

@@ -63,6 +63,7 @@ struct pinion_checkpoint {
 	/* The writer's, without the lock. */
 	struct pin_checkpoint_batch writing;
 	uint64_t written_bytes;
+	uint64_t writeback_bytes; /* the disk has been asked to write these */
 };
 
 /* Says why the log cannot be opened; returns `error`. */
@@ -87,11 +88,11 @@ int pin_checkpoint_check_header(struct pinion_checkpoint *checkpoint);
 void *pin_checkpoint_write(void *checkpoint);
 
 /*
- * Adds a frame to `pending`, under the lock or before there is a writer.
- * -ENOMEM: nothing has changed.
+ * Adds a frame to `pending`, under the lock or before there is a writer; all
+ * parts together have `length` bytes. -ENOMEM: nothing has changed.
  */
 int pin_checkpoint_add(struct pinion_checkpoint *checkpoint, uint32_t type,
-	const struct iovec *parts, uint32_t part_count);
+	const struct iovec *parts, uint32_t part_count, size_t length);
 
 /* After an append, under the lock: wakes the writer if there is a reason. */
 void pin_checkpoint_wake(struct pinion_checkpoint *checkpoint);

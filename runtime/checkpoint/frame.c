@@ -20,37 +20,19 @@
 
 enum {
 	READ_BYTES = 1 << 20,
-	/* The checksum is of what follows it. */
-	CRC_FROM = offsetof(struct pin_frame, type),
 };
 
 _Static_assert(sizeof(struct pin_frame) == 24, "as the format says");
 
-size_t pin_frame_bytes(size_t payload_bytes)
-{
-	return sizeof(struct pin_frame) + pin_round_up(payload_bytes, PIN_FRAME_ALIGN);
-}
-
-void pin_frame_write(uint8_t *out, uint32_t type, uint64_t sequence, const struct iovec *parts,
+uint32_t pin_frame_write(uint8_t *out, uint32_t type, uint64_t sequence, const struct iovec *parts,
 	uint32_t part_count)
 {
-	struct pin_frame frame = {.mark = PIN_FRAME_MARK, .type = type, .sequence = sequence};
 	size_t length = 0;
-	size_t bytes;
 
 	for (uint32_t i = 0; i < part_count; i++) {
-		if (parts[i].iov_len > 0) {
-			memcpy(out + sizeof(frame) + length, parts[i].iov_base, parts[i].iov_len);
-		}
 		length += parts[i].iov_len;
 	}
-	PIN_CHECK(length <= PINION_CHECKPOINT_RECORD_MAX);
-	bytes = pin_frame_bytes(length);
-	memset(out + sizeof(frame) + length, 0, bytes - sizeof(frame) - length);
-	frame.length = (uint32_t)length;
-	memcpy(out, &frame, sizeof(frame));
-	frame.crc = pin_crc32c(0, out + CRC_FROM, bytes - CRC_FROM);
-	memcpy(out, &frame, sizeof(frame));
+	return pin_frame_fill(out, type, sequence, parts, part_count, length);
 }
 
 /* ---- reading ---- */
@@ -167,7 +149,8 @@ int pin_frame_next(
 	}
 	at = reader->buffer + (reader->offset - reader->buffer_offset);
 	if ((size_t)there < bytes ||
-		pin_crc32c(0, at + CRC_FROM, bytes - CRC_FROM) != out_frame->crc) {
+		pin_crc32c(0, at + PIN_FRAME_CRC_FROM, bytes - PIN_FRAME_CRC_FROM) !=
+			out_frame->crc) {
 		return -EBADMSG;
 	}
 	reader->offset += bytes;

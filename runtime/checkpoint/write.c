@@ -23,6 +23,8 @@
 enum {
 	/* The writer is woken for this number of bytes, else by time. */
 	BATCH_BYTES = 256 << 10,
+	/* Some batches: the cost of a call is that of many pages. */
+	WRITEBACK_BYTES = 1 << 20,
 };
 
 #define NS_PER_SECOND UINT64_C(1000000000)
@@ -48,25 +50,20 @@ static int reserve(struct pin_checkpoint_batch *batch, size_t bytes)
 }
 
 int pin_checkpoint_add(struct pinion_checkpoint *checkpoint, uint32_t type,
-	const struct iovec *parts, uint32_t part_count)
+	const struct iovec *parts, uint32_t part_count, size_t length)
 {
 	struct pin_checkpoint_batch *batch = &checkpoint->pending;
-	struct pin_frame frame;
-	size_t bytes = 0;
+	size_t bytes = pin_frame_bytes(length);
+	uint32_t crc;
 
-	for (uint32_t i = 0; i < part_count; i++) {
-		bytes += parts[i].iov_len;
-	}
-	bytes = pin_frame_bytes(bytes);
-	if (reserve(batch, bytes) != 0) {
+	if (bytes > batch->capacity - batch->length && reserve(batch, bytes) != 0) {
 		return -ENOMEM;
 	}
-	pin_frame_write(
-		batch->bytes + batch->length, type, checkpoint->next_sequence, parts, part_count);
+	crc = pin_frame_fill(batch->bytes + batch->length, type, checkpoint->next_sequence, parts,
+		part_count, length);
 	if (type < PIN_FRAME_HEADER) {
-		memcpy(&frame, batch->bytes + batch->length, sizeof(frame));
 		checkpoint->record_count++;
-		checkpoint->digest = pin_crc32c(checkpoint->digest, &frame.crc, sizeof(frame.crc));
+		checkpoint->digest = pin_crc32c(checkpoint->digest, &crc, sizeof(crc));
 	}
 	batch->length += bytes;
 	checkpoint->next_sequence++;
@@ -105,10 +102,15 @@ static int check_size(const struct pinion_checkpoint *checkpoint)
 }
 
 /* So that the next sync has less to wait for; a hint. */
-static void start_writeback(const struct pinion_checkpoint *checkpoint, size_t bytes)
+static void start_writeback(struct pinion_checkpoint *checkpoint)
 {
-	(void)sync_file_range(checkpoint->fd, (off_t)checkpoint->written_bytes, (off_t)bytes,
-		SYNC_FILE_RANGE_WRITE);
+	uint64_t from = checkpoint->writeback_bytes;
+
+	if (checkpoint->written_bytes - from >= WRITEBACK_BYTES) {
+		checkpoint->writeback_bytes = checkpoint->written_bytes;
+		(void)sync_file_range(checkpoint->fd, (off_t)from,
+			(off_t)(checkpoint->written_bytes - from), SYNC_FILE_RANGE_WRITE);
+	}
 }
 
 /* All of the batch, or, with the error of a write, none of it. */
@@ -129,8 +131,8 @@ static int write_batch(struct pinion_checkpoint *checkpoint)
 		}
 	}
 	if (rc == 0) {
-		start_writeback(checkpoint, done);
 		checkpoint->written_bytes += done;
+		start_writeback(checkpoint);
 	} else if (done > 0 && ftruncate(checkpoint->fd, (off_t)checkpoint->written_bytes) != 0) {
 		/* The torn end is cut when the log is opened again. */
 		pin_log(&checkpoint->log, PINION_LOG_WARN,
@@ -140,13 +142,14 @@ static int write_batch(struct pinion_checkpoint *checkpoint)
 	return rc;
 }
 
-static int sync_file(const struct pinion_checkpoint *checkpoint)
+static int sync_file(struct pinion_checkpoint *checkpoint)
 {
 	int rc;
 
 	do {
 		rc = fdatasync(checkpoint->fd);
 	} while (rc != 0 && errno == EINTR);
+	checkpoint->writeback_bytes = checkpoint->written_bytes;
 	return rc == 0 ? 0 : -errno;
 }
 
@@ -237,7 +240,7 @@ static void vouch(struct pinion_checkpoint *checkpoint)
 	uint64_t durable = checkpoint->durable_bytes;
 	struct iovec part = {&durable, sizeof(durable)};
 
-	(void)pin_checkpoint_add(checkpoint, PIN_FRAME_SYNC, &part, 1);
+	(void)pin_checkpoint_add(checkpoint, PIN_FRAME_SYNC, &part, 1, part.iov_len);
 }
 
 int pin_checkpoint_flush(struct pinion_checkpoint *checkpoint)

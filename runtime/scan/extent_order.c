@@ -100,8 +100,8 @@ int pin_extent_batch_send(struct pin_extent_batch *batch, struct pinion_scan *sc
 	}
 	for (uint32_t i = 0; i < batch->file_count; i++) {
 		const struct pin_extent_file *file = &batch->files[i];
-		int error = pin_scan_add(
-			scan, batch->paths + file->path, file->path_bytes, file->root, true);
+		int error = pin_scan_add(scan, batch->paths + file->path, file->path_bytes,
+			file->root, file->origin);
 
 		/* A failure is reported; the caller learns of a cancel. */
 		rc = rc == 0 || error == -ECANCELED ? error : rc;
@@ -145,12 +145,13 @@ static int make_room(struct pin_extent_batch *batch, const struct pin_host *host
 }
 
 int pin_extent_batch_take(struct pin_extent_batch *batch, struct pinion_scan *scan,
-	const char *path, size_t path_bytes, struct pin_scan_root *root)
+	const char *path, size_t path_bytes, struct pin_scan_root *root,
+	enum pin_slot_origin origin)
 {
 	struct pin_extent_file *file;
 
 	if (make_room(batch, scan->host, path_bytes + 1) != 0) {
-		return pin_scan_add(scan, path, path_bytes, root, true);
+		return pin_scan_add(scan, path, path_bytes, root, origin);
 	}
 	PIN_CHECK(batch->file_count < PIN_EXTENT_FILES_MAX);
 	file = &batch->files[batch->file_count];
@@ -159,6 +160,7 @@ int pin_extent_batch_take(struct pin_extent_batch *batch, struct pinion_scan *sc
 		.path = batch->path_bytes,
 		.path_bytes = path_bytes,
 		.index = batch->file_count,
+		.origin = origin,
 	};
 	memcpy(batch->paths + batch->path_bytes, path, path_bytes + 1);
 	batch->path_bytes += path_bytes + 1;

@@ -40,6 +40,7 @@ struct pin_extent_file {
 	size_t path;		    /* where it is in `paths` */
 	size_t path_bytes;
 	uint32_t index; /* as it came: a tie is broken by that */
+	enum pin_slot_origin origin;
 };
 
 /* Zero-initialise. */
@@ -52,11 +53,12 @@ struct pin_extent_batch {
 };
 
 /*
- * Takes a file, as pin_scan_add() takes one that is known not to be special,
- * and adds the batch when it is full. 0, -ENOMEM, or what that returns.
+ * Takes a file as pin_scan_add() does, and adds the batch when it is full. 0,
+ * -ENOMEM, or what that returns.
  */
 int pin_extent_batch_take(struct pin_extent_batch *batch, struct pinion_scan *scan,
-	const char *path, size_t path_bytes, struct pin_scan_root *root);
+	const char *path, size_t path_bytes, struct pin_scan_root *root,
+	enum pin_slot_origin origin);
 
 /* Adds the files that are left. The same values. */
 int pin_extent_batch_send(struct pin_extent_batch *batch, struct pinion_scan *scan);

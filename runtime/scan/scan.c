@@ -363,12 +363,12 @@ static struct pin_slot *prepare(
 
 /* `root`: the path is beneath it. NULL: it is the whole path. */
 static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_scan_root *root,
-	bool is_examined)
+	enum pin_slot_origin origin)
 {
 	PIN_DCHECK(slot->root == NULL && slot->file.path == slot->path);
 	PIN_DCHECK(root == NULL || root->names_start <= slot->file.path_bytes);
 	slot->root = root;
-	slot->is_examined = is_examined;
+	slot->origin = origin;
 	slot->file.sequence = scan->next_sequence;
 	scan->next_sequence++;
 	pin_slots_push(&scan->batch, slot);
@@ -377,9 +377,9 @@ static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_s
 	}
 }
 
-/* `root`: the path was found below it. NULL: it was given by the user. */
+/* `root`: it is opened below it. NULL: by the whole path. */
 int pin_scan_add(struct pinion_scan *scan, const char *path, size_t path_bytes,
-	struct pin_scan_root *root, bool is_examined)
+	struct pin_scan_root *root, enum pin_slot_origin origin)
 {
 	int rc;
 	struct pin_slot *slot = prepare(scan, path, path_bytes, &rc);
@@ -392,7 +392,7 @@ int pin_scan_add(struct pinion_scan *scan, const char *path, size_t path_bytes,
 
 		PIN_DCHECK(before > 0); /* the walk's own */
 	}
-	launch(scan, slot, root, is_examined);
+	launch(scan, slot, root, origin);
 	return 0;
 }
 
@@ -403,7 +403,7 @@ int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 	if (rc != 0) {
 		return rc;
 	}
-	rc = pin_scan_add(scan, path, strlen(path), NULL, false);
+	rc = pin_scan_add(scan, path, strlen(path), NULL, PIN_SLOT_GIVEN);
 	pin_scan_send_batch(scan);
 	return rc;
 }
@@ -432,7 +432,7 @@ int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, con
 	slot->own_root = (struct pin_scan_root){
 		.options = {.directory_fd = directory_fd, .resolve = PIN_BENEATH_RESOLVE},
 	};
-	launch(scan, slot, &slot->own_root, false);
+	launch(scan, slot, &slot->own_root, PIN_SLOT_GIVEN);
 	pin_scan_send_batch(scan);
 	return 0;
 }

@@ -119,6 +119,13 @@ struct pinion_scan {
 	struct pin_slot *free_list; /* [lock:lock] */
 };
 
+/* Where the path of a slot is from. */
+enum pin_slot_origin {
+	PIN_SLOT_GIVEN,	   /* the user: it may be a special file */
+	PIN_SLOT_EXAMINED, /* the user; a walk has seen that it is none */
+	PIN_SLOT_FOUND,	   /* a directory, which may have lost it since */
+};
+
 struct pin_slot {
 	/* The adding thread's until the slot is started, then its worker's */
 	struct pinion_scan *scan;
@@ -127,9 +134,9 @@ struct pin_slot {
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
 	size_t path_capacity;
-	struct pin_scan_root *root;	 /* beneath it; NULL: the path is the whole */
-	struct pin_scan_root own_root;	 /* of a directory that the user has open */
-	bool is_examined;		 /* known not to be special */
+	struct pin_scan_root *root;    /* beneath it; NULL: the path is the whole */
+	struct pin_scan_root own_root; /* of a directory that the user has open */
+	enum pin_slot_origin origin;
 	bool was_handed_on;		 /* to the worker that it is to start on */
 	struct pin_scan_worker *starter; /* whose files it counts among, or NULL */
 	struct pinion_request open;	 /* its task also starts the slot */
@@ -191,9 +198,9 @@ void pin_scan_report_unread(struct pinion_scan *scan, struct pinion_scan_file *f
 void pin_scan_report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
 	enum pinion_scan_outcome outcome, int error);
 
-/* `root`: the path was found below it. NULL: it was given by the user. */
+/* `root`: it is opened below it. NULL: by the whole path. */
 int pin_scan_add(struct pinion_scan *scan, const char *path, size_t path_bytes,
-	struct pin_scan_root *root, bool is_examined);
+	struct pin_scan_root *root, enum pin_slot_origin origin);
 
 /* Starts the files that were added since the last one. */
 void pin_scan_send_batch(struct pinion_scan *scan);

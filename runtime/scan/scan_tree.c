@@ -124,17 +124,24 @@ static struct pin_scan_root *choose_root(struct tree *tree, const struct pinion_
 	return tree->deep;
 }
 
+/* The root itself was named by the user. */
+static bool is_below(const struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	return entry->path_bytes > tree->root_bytes;
+}
+
 /* A file that there is no memory for is reported, and the walk goes on. */
 static int add_file(struct tree *tree, const struct pinion_walk_entry *entry)
 {
 	struct pin_scan_root *root = choose_root(tree, entry);
+	enum pin_slot_origin origin = is_below(tree, entry) ? PIN_SLOT_FOUND : PIN_SLOT_EXAMINED;
 	int rc;
 
 	if (tree->scan->config.walk_order == PINION_SCAN_WALK_BY_EXTENT) {
 		rc = pin_extent_batch_take(
-			&tree->batch, tree->scan, entry->path, entry->path_bytes, root);
+			&tree->batch, tree->scan, entry->path, entry->path_bytes, root, origin);
 	} else {
-		rc = pin_scan_add(tree->scan, entry->path, entry->path_bytes, root, true);
+		rc = pin_scan_add(tree->scan, entry->path, entry->path_bytes, root, origin);
 	}
 	return rc == -ENOMEM ? 0 : rc;
 }
@@ -145,11 +152,17 @@ static bool is_left(const struct tree *tree, const struct pinion_walk_entry *ent
 	const struct pinion_scan *scan = tree->scan;
 	size_t start = tree->root_bytes;
 
-	if (entry->path_bytes == start) {
+	if (!is_below(tree, entry)) {
 		return false;
 	}
 	start += start > 0 && entry->path[start - 1] != '/' ? 1 : 0;
 	return scan->config.share(scan->arg, entry->path + start, entry->path_bytes - start, false);
+}
+
+/* It was deleted or renamed since its directory was listed. */
+static bool has_vanished(const struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	return entry->error == -ENOENT && is_below(tree, entry);
 }
 
 /*
@@ -181,17 +194,19 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
 		break;
 	case PINION_WALK_SPECIAL:
-		if (entry->path_bytes == tree->root_bytes) {
+		if (!is_below(tree, entry)) {
 			/* Named, so it may be a device that is read. */
-			rc = pin_scan_add(scan, entry->path, entry->path_bytes, NULL, false);
+			rc = pin_scan_add(
+				scan, entry->path, entry->path_bytes, NULL, PIN_SLOT_GIVEN);
 			return rc == -ENOMEM ? 0 : rc;
 		}
 		file.mode = entry->mode;
 		pin_scan_report_unread(scan, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
 		break;
 	case PINION_WALK_ERROR:
-		pin_scan_report_path(
-			scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
+		pin_scan_report_path(scan, entry->path, entry->path_bytes,
+			has_vanished(tree, entry) ? PINION_SCAN_SKIPPED : PINION_SCAN_FAILED,
+			entry->error);
 		break;
 	case PINION_WALK_IGNORED:
 		file.reason = entry->reason;

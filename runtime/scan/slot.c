@@ -279,6 +279,11 @@ static void begin(struct pin_slot *slot, int fd)
 	int rc;
 
 	PIN_DCHECK(slot->file.file.fd < 0 && slot->reader.tracks != NULL);
+	if (fd == -ENOENT && slot->origin == PIN_SLOT_FOUND) {
+		/* It was deleted or renamed since its directory was listed. */
+		report(slot, PINION_SCAN_SKIPPED, fd);
+		return;
+	}
 	if (fd < 0) {
 		fail(slot, fd);
 		return;
@@ -458,7 +463,7 @@ static void start_file(struct pin_slot *slot)
 		slot->starter = own_part(slot->scan);
 		pin_fetch_add_relaxed_u32(&slot->starter->file_count, 1);
 	}
-	if (!slot->is_examined) {
+	if (slot->origin == PIN_SLOT_GIVEN) {
 		rc = check_kind(slot);
 	}
 	if (rc == -ENOTSUP) {

@@ -316,7 +316,7 @@ packers() {
 			binary.gz utf16
 		expect 1
 		[ "$(found | cut -d: -f1 | tr '\n' ' ')" = "late text utf16 " ]
-		grep -q '"seen":5,"scanned":4,.*"binary":1,"special":.*"entries":1,"scanned":0,.*"binary":1,' err
+		grep -q '"seen":5,"scanned":4,.*"binary":1,"gone":0,"special":.*"entries":1,"scanned":0,.*"binary":1,' err
 	done
 	pinion scan --binary=skip --stats -F -e needle binary
 	expect 0

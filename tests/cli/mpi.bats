@@ -87,6 +87,41 @@ same_as_one() {
 	[ "$(wc -l <plain)" = 11 ]
 }
 
+# line PATH: how often it is said not to be read.
+line() {
+	grep -c "^pinion scan, rank [0-9]*: $1: --checkpoint writes there: it is not searched\$" err
+}
+
+@test "logs that a list leads to are not read, whichever rank writes them" {
+	mkdir -p own/more
+	cp tree/deep/[1-3] own
+	printf 'id AKIAQ3XZK7MV2TB5ABCD\n' >own/log.0x
+	cp own/log.0x own/more/log.0
+	echo own >list
+	ranks 2 scan --format=json --checkpoint=own/log --files-from=list
+	expect 0
+	[ "$(line own/log.0)" = 1 ]
+	pinion merge own/log.[01]
+	expect 1
+	[ "$(wc -l <out)" = 5 ]
+	# Those of earlier runs have other names, and are there from the start.
+	printf '%s\n' own own/../own/log.0 >list
+	ranks 2 scan --format=json --checkpoint=own/log --resume --files-from=list
+	expect 0
+	[ "$(line own/log.0)" = 1 ]
+	[ "$(line own/../own/log.0)" = 1 ]
+	[ "$(line own/log.earlier.0)" = 1 ]
+	[ "$(line own/log.earlier.1)" = 1 ]
+	pinion merge own/log.[01]
+	expect 1
+	[ "$(wc -l <out)" = 5 ]
+	# sum has no checksum of a file that is being written.
+	rm own/log.[01]
+	ranks 2 sum -r --checkpoint=own/log --files-from=list
+	expect 2
+	grep -q 'rank [01]: own/log.0: --checkpoint writes there: it is not hashed' err
+}
+
 # Ends once rank 1 has noted files: without work, its log has 400 bytes.
 list_until_noted() {
 	local i

@@ -339,6 +339,46 @@ static int rename_all(const struct names *names, const char *file)
 	return 0;
 }
 
+/* Of the folder of a path, by following links. */
+static bool look_at_folder(const char *path, struct stat *out_status)
+{
+	char *copy = strdup(path);
+	bool is_there = copy != NULL && stat(dirname(copy), out_status) == 0;
+
+	free(copy);
+	return is_there;
+}
+
+static int note_place(struct rank_logs *logs, const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	struct stat folder;
+
+	if (!look_at_folder(file, &folder)) {
+		int rc = -errno;
+
+		report_path(file, report_reason(rc));
+		return rc;
+	}
+	logs->device = folder.st_dev;
+	logs->inode = folder.st_ino;
+	logs->base = strdup(slash == NULL ? file : slash + 1);
+	return logs->base == NULL ? -ENOMEM : 0;
+}
+
+bool rank_logs_have(const struct rank_logs *logs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+	size_t bytes = logs->base == NULL ? 0 : strlen(logs->base);
+	struct stat folder;
+	struct name ignored;
+
+	return bytes > 0 && strncmp(name, logs->base, bytes) == 0 &&
+		read_name(name + bytes, &ignored) && look_at_folder(path, &folder) &&
+		folder.st_dev == logs->device && folder.st_ino == logs->inode;
+}
+
 int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, uint32_t flags,
 	const struct pinion_checkpoint_fact *facts, uint32_t fact_count)
 {
@@ -362,7 +402,7 @@ int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, uint
 		file_of_first = file;
 	}
 	names_free(&names);
-	return rc;
+	return rc < 0 ? rc : note_place(logs, file);
 }
 
 void rank_logs_close(struct rank_logs *logs)
@@ -371,6 +411,7 @@ void rank_logs_close(struct rank_logs *logs)
 		(void)pinion_checkpoint_close(logs->logs[i], 0);
 	}
 	free(logs->logs);
+	free(logs->base);
 	*logs = (struct rank_logs){.count = 0};
 }
 

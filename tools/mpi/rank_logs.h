@@ -20,6 +20,9 @@
 struct rank_logs {
 	struct pinion_checkpoint **logs; /* oldest first */
 	uint32_t count;
+	char *base;	 /* the last name of FILE; NULL: it is of no rank */
+	uint64_t device; /* of the folder that all logs are in */
+	uint64_t inode;
 };
 
 /*
@@ -42,6 +45,12 @@ enum { RANK_LOGS_MAX = 65000 };
  */
 int rank_logs_open(struct rank_logs *logs, const char *file, bool is_first, uint32_t flags,
 	const struct pinion_checkpoint_fact *facts, uint32_t fact_count);
+
+/*
+ * Whether a path is that of a log of any rank, of this run or an earlier one:
+ * by its name and its folder. Any thread, once they are open.
+ */
+bool rank_logs_have(const struct rank_logs *logs, const char *path);
 
 void rank_logs_close(struct rank_logs *logs);
 

@@ -461,7 +461,7 @@ static void keep_part(struct scan_job *job, struct pinion_scan_file *file)
 static void keep_some(
 	struct scan_job *job, struct pinion_scan_file *file, const struct pinion_window *window)
 {
-	const struct search_file *searched = file->user;
+	struct search_file *searched = file->user;
 
 	if (job->checkpointing != NULL && !window->is_last && may_have_parts(job) &&
 		checkpointing_wants_part(job->checkpointing, &searched->kept.file, 0)) {
@@ -519,16 +519,19 @@ static void end_kept(struct scan_job *job, struct scan_worker *worker,
  * What an earlier run has written would be found again, and what this one
  * writes is no input. NULL: the file is one.
  */
-static const char *writer_of(const struct scan_job *job, const struct pinion_file *file)
+static const char *writer_of(const struct scan_job *job, const struct pinion_scan_file *file)
 {
-	if (output_file_has(file->device, file->inode)) {
+	const struct pinion_file *opened = &file->file;
+
+	if (output_file_has(opened->device, opened->inode)) {
 		return "--output writes there: it is not searched";
 	}
-	if (checkpointing_has(job->checkpointing, file->device, file->inode)) {
+	if (checkpointing_has(job->checkpointing, file)) {
 		return "--checkpoint writes there: it is not searched";
 	}
-	return tracing_has(file->device, file->inode) ? "--trace writes there: it is not searched"
-						      : NULL;
+	return tracing_has(opened->device, opened->inode)
+		? "--trace writes there: it is not searched"
+		: NULL;
 }
 
 static int on_open(void *arg, struct pinion_scan_file *file)
@@ -536,7 +539,7 @@ static int on_open(void *arg, struct pinion_scan_file *file)
 	struct scan_job *job = arg;
 	struct search_file *searched = file->user;
 	int error = scan_job_open(job, file);
-	const char *words = error == 0 ? writer_of(job, &file->file) : NULL;
+	const char *words = error == 0 ? writer_of(job, file) : NULL;
 
 	if (words != NULL) {
 		report_path(file->path, words);
@@ -631,6 +634,8 @@ static void on_report(
 		if (scanning_is_trouble(outcome, error)) {
 			complain(job, file, outcome, error);
 			worker->has_trouble = true;
+		} else {
+			report_outcome(file, outcome, error);
 		}
 	}
 	if (job->reporter.sorted != NULL && !sorted_output_end(&job->sorted, file->sequence)) {

@@ -91,6 +91,18 @@ static int create_runtime(void *arg)
 	return pinion_runtime_create(&config, &job->runtime);
 }
 
+/* Its syncs of the disk take some ms. */
+static int begin_log(void *arg)
+{
+	struct scan_job *job = arg;
+	const struct scan_options *options = job->options;
+
+	return checkpointing_begin(&options->scanning.checkpointing, "scan", options->paths,
+		       options->path_count, &job->checkpointing)
+		? 0
+		: -EIO;
+}
+
 struct compiling {
 	struct scan_job *job;
 	const struct matcher_ops *matcher;
@@ -121,13 +133,14 @@ static void await_compiled(struct meanwhile *compiling)
 }
 
 /*
- * The parts of the start that take time, side by side: the rules are compiled,
- * the library that does it is put to the test, the workers start and touch
- * their memory. False: one of them failed, and has reported it. The test may go
- * on after it.
+ * The parts of the start that take time, side by side: the log is opened, the
+ * rules are compiled, the library that does it is put to the test, the workers
+ * start and touch their memory. False: one of them failed, and has reported it.
+ * The test may go on after it.
  */
 static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 {
+	bool has_log = job->options->scanning.checkpointing.file != NULL && distribution == NULL;
 	struct compiling compiling = {
 		.job = job,
 		.matcher = matcher,
@@ -135,9 +148,14 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	};
 	struct meanwhile creating;
 	struct meanwhile searching;
+	struct meanwhile logging;
 	int search_error;
+	int log_error;
 	int error;
 
+	if (has_log) {
+		meanwhile_begin(&logging, begin_log, job);
+	}
 	/* What the first open waits for is begun first. */
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
@@ -146,6 +164,10 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	search_error = meanwhile_end(&searching);
 	compile_limit_end();
 	error = meanwhile_end(&creating);
+	log_error = has_log ? meanwhile_end(&logging) : 0;
+	if (log_error != 0) {
+		return false;
+	}
 	/* A library that cannot be trusted may be the reason of an error. */
 	if ((search_error != 0 || error != 0 || !job->test.running.has_thread) &&
 		!scan_job_is_sound(job)) {
@@ -406,12 +428,12 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	struct scan_job job = {0};
 	int status = EXIT_STATUS_TROUBLE;
 
-	if (!checkpointing_begin(&options->scanning.checkpointing, "scan", options->paths,
-		    options->path_count, &job.checkpointing)) {
+	scan_job_init(&job, options);
+	/* Of a rank: it may raise a limit that the runtime looks at. */
+	if (distribution != NULL && begin_log(&job) != 0) {
 		(void)output_file_end(false);
 		return EXIT_STATUS_TROUBLE;
 	}
-	scan_job_init(&job, options);
 	/*
 	 * Compiling rules takes a while; a signal then is a stop like any
 	 * other.

@@ -22,6 +22,7 @@ static const char *const skip_names[TALLY_SKIP_COUNT] = {
 	[TALLY_CHARACTER_DEVICE] = "character_device",
 	[TALLY_BLOCK_DEVICE] = "block_device",
 	[TALLY_BINARY] = "binary",
+	[TALLY_GONE] = "gone",
 	[TALLY_SPECIAL] = "special",
 };
 
@@ -68,7 +69,9 @@ void tally_add(struct tally *tally, const struct pinion_scan_file *file,
 		tally->left_out[file->reason < PINION_WALK_REASONS ? file->reason : 0]++;
 		return;
 	case PINION_SCAN_SKIPPED:
-		tally->skipped[error == 0 ? TALLY_SYMLINK : kind_of(file->mode)]++;
+		tally->skipped[error == 0	   ? TALLY_SYMLINK
+				: error == -ENOENT ? TALLY_GONE
+						   : kind_of(file->mode)]++;
 		return;
 	case PINION_SCAN_FAILED:
 		break;

@@ -19,6 +19,7 @@ enum tally_skip {
 	TALLY_CHARACTER_DEVICE,
 	TALLY_BLOCK_DEVICE,
 	TALLY_BINARY,
+	TALLY_GONE,    /* since its directory was listed */
 	TALLY_SPECIAL, /* its kind is not known */
 	TALLY_SKIP_COUNT,
 };

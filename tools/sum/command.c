@@ -6,12 +6,14 @@
 #include "tools/sum/job.h"
 
 #include "tools/commands.h"
+#include "tools/distribution.h"
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
+#include <errno.h>
 #include <pinion/pinion.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -349,22 +351,38 @@ static bool end_checkpoint(struct sum_job *job, bool is_written)
 	return checkpointing_end(job->checkpointing, is_whole ? &last : NULL);
 }
 
+static int begin_log(void *arg)
+{
+	struct sum_job *job = arg;
+
+	return checkpointing_begin(&job->options->scanning.checkpointing, "sum", job->paths,
+		       job->path_count, &job->checkpointing)
+		? 0
+		: -EIO;
+}
+
 static int run_job(const struct sum_options *options, char *const *paths, int path_count)
 {
 	struct sum_job job = {
 		.options = options,
+		.paths = paths,
+		.path_count = path_count,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
+		/* A rank's log may raise a limit that the runtime looks at. */
+		.is_logging = distribution == NULL && options->scanning.checkpointing.file != NULL,
 	};
 	double start = scanning_seconds_now();
 	bool is_traced;
 	bool is_written;
 
-	if (!checkpointing_begin(&options->scanning.checkpointing, "sum", paths, path_count,
-		    &job.checkpointing)) {
+	if (!job.is_logging && begin_log(&job) != 0) {
 		return EXIT_STATUS_TROUBLE;
 	}
 	progress_watch(0); /* the thread of signals shows it */
 	signals_hold();
+	if (job.is_logging) {
+		meanwhile_begin(&job.logging, begin_log, &job);
+	}
 	if (options->is_check) {
 		sum_check(&job, paths, path_count);
 	} else if (options->scrub.state != NULL) {
@@ -372,6 +390,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	} else {
 		sum_plain(&job, paths, path_count);
 	}
+	(void)sum_has_log(&job);
 	sum_end(&job);
 	throttle_end();
 	is_traced = job.runtime == NULL || scanning_save_trace(&options->scanning, job.runtime);

@@ -56,13 +56,14 @@ static int resume(struct sum_file *sum, struct pinion_scan_file *file,
 }
 
 /* What is written meanwhile has no checksum. NULL: it is not. */
-static const char *writer_of(const struct sum_job *job, const struct pinion_file *file)
+static const char *writer_of(const struct sum_job *job, const struct pinion_scan_file *file)
 {
-	if (checkpointing_has(job->checkpointing, file->device, file->inode)) {
+	if (checkpointing_has(job->checkpointing, file)) {
 		return "--checkpoint writes there: it is not hashed";
 	}
-	return tracing_has(file->device, file->inode) ? "--trace writes there: it is not hashed"
-						      : NULL;
+	return tracing_has(file->file.device, file->file.inode)
+		? "--trace writes there: it is not hashed"
+		: NULL;
 }
 
 /* What an earlier run has of the file; all of it is its line. */
@@ -122,7 +123,7 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	enum checkpointing_outcome outcome;
 	int rc;
 
-	sum->writer = writer_of(job, &file->file);
+	sum->writer = writer_of(job, file);
 	if (sum->writer != NULL) {
 		return -EBUSY;
 	}
@@ -350,6 +351,8 @@ static void file_report(
 		sum_report_failure(job, file, outcome, error);
 		sum_trouble(job);
 		job->mode->line(job, &text, file->path, file->sequence, NULL);
+	} else {
+		report_outcome(file, outcome, error);
 	}
 	if (text.failed) {
 		report_path(file->path, report_reason(ENOMEM));
@@ -362,6 +365,20 @@ static void file_report(
 		/* The output has no reader any more. */
 		pinion_scan_cancel(job->scan);
 	}
+}
+
+bool sum_has_log(struct sum_job *job)
+{
+	bool is_open = true;
+
+	if (job->is_logging) {
+		job->is_logging = false;
+		is_open = meanwhile_end(&job->logging) == 0;
+	}
+	if (!is_open) {
+		sum_trouble(job);
+	}
+	return is_open;
 }
 
 int sum_begin(struct sum_job *job)
@@ -383,6 +400,9 @@ int sum_begin(struct sum_job *job)
 		if (error == 0) {
 			throttle_begin(job->runtime);
 		}
+	}
+	if (!sum_has_log(job)) {
+		return -EIO;
 	}
 	if (error == 0) {
 		error = order_init(&job->order);

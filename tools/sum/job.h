@@ -11,6 +11,7 @@
 #define PINION_TOOLS_SUM_JOB_H
 
 #include "tools/gaps.h"
+#include "tools/meanwhile.h"
 #include "tools/scanning.h"
 #include "tools/sum/audit.h"
 #include "tools/sum/digest.h"
@@ -89,6 +90,10 @@ struct sum_job {
 	struct order order;		/* of the current scan */
 	uint64_t next_sequence;		/* of the next path a list names */
 	struct pinion_scan_stats totals;
+	char *const *paths;
+	int path_count;
+	struct meanwhile logging; /* opens the log, while is_logging */
+	bool is_logging;
 	struct checkpointing *checkpointing; /* NULL: no --checkpoint */
 	struct audit audit;		     /* the paths of the lists */
 	struct scrub *scrub;		     /* NULL: no --scrub */
@@ -104,6 +109,9 @@ struct sum_job {
 	uint64_t verified_count;   /* of the current list */
 	bool has_mismatch;	   /* of any list */
 };
+
+/* Waits until the log is open. False: it is refused, which is reported. */
+bool sum_has_log(struct sum_job *job);
 
 /* Makes sure that a scan runs. Returns 0, or an errno that is reported. */
 int sum_begin(struct sum_job *job);

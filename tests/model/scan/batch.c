@@ -183,7 +183,7 @@ static void run(const char *file_ends)
 	take_stock(scan, BATCH_HERE);
 	scan->batch_max = BATCH_HERE;
 	for (uint32_t i = 0; rc == 0 && i < BATCH_HERE; i++) {
-		rc = pin_scan_add(scan, "file", strlen("file"), NULL, true);
+		rc = pin_scan_add(scan, "file", strlen("file"), NULL, PIN_SLOT_EXAMINED);
 	}
 	pin_scan_send_batch(scan);
 	MODEL_CHECK(rc == 0 && scan->batch.count == 0);

@@ -3,7 +3,8 @@
  * Goal: the writer of a checkpoint log sleeps while there is nothing to sync,
  * and until the next sync otherwise; an append wakes it then. It syncs when the
  * time, the work or a caller asks for it, and no more often; it takes memory
- * twice for any number of records. Short writes and interrupted calls go on,
+ * twice for any number of records. The disk is asked to begin with each MiB,
+ * and with no less. Short writes and interrupted calls go on,
  * and a record that finds no memory is refused alone. EX-51.
  * Method: the disk's calls, realloc(3) and the waits are the test's, which
  * counts them; the writer's sleep is awaited, by the count of its waits.
@@ -38,6 +39,7 @@ int __wrap_pthread_cond_timedwait(
 ssize_t __real_pwrite(int fd, const void *bytes, size_t length, off_t offset);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t length, off_t offset);
 int __wrap_fdatasync(int fd);
+int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags);
 void *__real_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 
@@ -48,6 +50,9 @@ static uint32_t timed_waits;
 static int64_t waits_until_s;
 static uint32_t sync_calls;
 static uint32_t write_calls;
+static uint32_t range_calls;
+static int64_t range_offset;
+static int64_t range_bytes;
 static uint32_t realloc_calls;
 static size_t realloc_bytes;
 /* How many calls yet are short, interrupted or refused. */
@@ -103,6 +108,16 @@ int __wrap_fdatasync(int fd)
 	raise_count(&sync_calls);
 	errno = EINTR;
 	return takes_one(&interrupts) ? -1 : 0;
+}
+
+int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags)
+{
+	(void)fd;
+	(void)flags;
+	__atomic_store_n(&range_offset, (int64_t)offset, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&range_bytes, (int64_t)bytes, __ATOMIC_SEQ_CST);
+	raise_count(&range_calls);
+	return 0;
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
@@ -237,6 +252,34 @@ static void check_batch(void)
 	expect_ready("unlink", unlink("log") == 0);
 }
 
+/* Of a MiB in four batches, what the open has left first; then of the next. */
+static void check_writeback(void)
+{
+	static uint8_t zeros[BATCH_BYTES - HEADER_BYTES];
+	struct iovec part = {zeros, sizeof(zeros)};
+	struct pinion_checkpoint *checkpoint = open_log(NEVER_NS, UINT64_MAX);
+	int64_t from = (int64_t)durable_of(checkpoint);
+	uint32_t ranges = count_of(&range_calls);
+
+	for (uint32_t i = 1; i <= 8; i++) {
+		uint32_t timed = count_of(&timed_waits);
+
+		expect_number("append", 0, pinion_checkpoint_append(checkpoint, 1, &part, 1, 0));
+		await_more(&timed_waits, timed);
+		expect_number("each MiB", ranges + i / 4, count_of(&range_calls));
+		if (i % 4 == 0) {
+			int64_t bytes = (i == 4 ? SYNC_BYTES : 0) + 4 * BATCH_BYTES;
+
+			expect_number("from", from, range_offset);
+			expect_number("all since", bytes, range_bytes);
+			from += bytes;
+		}
+	}
+	expect_number("close", 0, pinion_checkpoint_close(checkpoint, 0));
+	expect_number("the end syncs", ranges + 2, count_of(&range_calls));
+	expect_ready("unlink", unlink("log") == 0);
+}
+
 /* Memory is taken for two batches, and doubled where a record does not fit. */
 static void check_memory(void)
 {
@@ -309,6 +352,7 @@ int main(void)
 	check_asked();
 	check_work();
 	check_batch();
+	check_writeback();
 	check_memory();
 	check_calls();
 	scratch_leave();

@@ -256,8 +256,8 @@ static void check_refusals(void)
 		pinion_scan_add_part(scan, &(struct pinion_scan_part){"tree/x", "", "y", 2}));
 	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	expect_number("reports", 2, (long long)reports.count);
-	/* FAILED is the number of SYMLINK. */
-	expect_text("gone", "SYMLINK tree/a/gone -2 0", reports.items[0]);
+	/* SKIPPED is the number of SPECIAL, FAILED that of SYMLINK. */
+	expect_text("gone", "SPECIAL tree/a/gone -2 0", reports.items[0]);
 	expect_text("a file", "SYMLINK tree/x -20 0", reports.items[1]);
 	visits_fini(&reports);
 	/* The longest name that is taken is looked for. */

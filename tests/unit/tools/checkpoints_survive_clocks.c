@@ -119,6 +119,7 @@ static void check_parts(void)
 	real_ns = CHANGED + SECOND;
 	monotonic_ns = SECOND;
 	(void)checkpointing_find(log, &file, &own, &found);
+	expect_true("begins", !checkpointing_wants_part(log, &own, 0));
 	real_ns += 3600 * SECOND;
 	monotonic_ns = 2 * SECOND - 1;
 	expect_true("not yet", !checkpointing_wants_part(log, &own, 0));
