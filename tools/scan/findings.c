@@ -304,6 +304,7 @@ static int hold_within(const struct findings *findings, struct findings_file *fi
 		.secret_start = candidate->start,
 		.secret_end = candidate->end,
 		.rule = candidate->rule,
+		.string = candidate->string,
 	};
 	int error;
 
