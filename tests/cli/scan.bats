@@ -619,6 +619,33 @@ others:119-159: github-token' ]
 	[ "$(cut -d: -f2 out)" = 0-20 ]
 }
 
+@test "a JSON Web Token with the claims of an example is reported only when asked for" {
+	needs regex
+	token() {
+		printf '%s.%s.%s\n' eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 \
+			"$(printf '%s' "$1" | base64 -w0 | tr '+/' '-_' | tr -d =)" \
+			KqMzRzBwYtVh7Lr2cDpWnQs8GjXfUe4oTaIyHvN5bEk
+	}
+	# The longest has as many letters of base64 as the rule takes.
+	local long claim
+	long=$(printf 'a%.0s' {1..661})
+	for claim in '{"foo":"baz"}' '{"n":17,"foo":1}' '{"name":"John Doe"}' '{"sub":"1234567890","n":2}' \
+		'{"iss":"urn:example:issuer"}' '{"iss":"https://example.com/"}' '{"iss":"id.example.org"}' \
+		'{"iss":"example.net"}' '{"mail":"mary@example.com"}' "{\"b\":\"$long\",\"foo\":1}"; do
+		token "$claim"
+	done >examples
+	for claim in '{"iss":"https://myexample.com/"}' '{"food":"baz"}' '{"name":"John Doering"}' \
+		'{"sub":"12345678901","n":2}' '{"iss":"urn:examples:issuer"}'; do
+		token "$claim"
+	done >others
+	scan examples
+	expect 0
+	scan -c others
+	[ "$(cat out)" = others:5 ]
+	scan -c --include-examples examples others
+	[ "$(LC_ALL=C sort out | tr '\n' ' ')" = "examples:10 others:5 " ]
+}
+
 @test "rules beyond a limit are refused, with the limit and its option" {
 	needs regex
 	printf 'a' >file
