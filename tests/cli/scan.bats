@@ -582,7 +582,8 @@ make_tree() {
 			"PRIVATE_KEY=0x""ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80" \
 			"kubeadm join ""10.0.0.1:6443 --token abcdef.0123456789abcdef" \
 			"nsec1""vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5" \
-			"pdl_live_""apikey_01gtgztp8f4kek3yd4g1wrksa3_q6TGTJyvoIz7LDtXT65bX7_AQO"
+			"pdl_live_""apikey_01gtgztp8f4kek3yd4g1wrksa3_q6TGTJyvoIz7LDtXT65bX7_AQO" \
+			"{SS""HA}pSOV2TpCxj2NMACi""jkcMko4fGrFopctU"
 	} >examples
 	# Alike, and none of them.
 	{
@@ -602,7 +603,7 @@ others:119-159: github-token' ]
 		scan --window=$window --include-examples examples
 		expect 1
 		[ "$(cut -d' ' -f2 out | tr '\n' ' ')" = \
-			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ' ]
+			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ldap-password-hash: ' ]
 	done
 	# Placeholders, and none.
 	printf '%s\n' "${id}XXXXXXXXXXXXXXXX" "${live}123456789abcdefghijklmnop" "hf""_${word}" \

@@ -6,7 +6,7 @@
  * Source: AWS IAM user guide (its keys end in EXAMPLE and EXAMPLEKEY); Stripe,
  * "API keys" (test mode); Azurite's storage account; GitHub, "Authorizing OAuth
  * apps"; Slack, "Sending messages using incoming webhooks"; jwt.io, RFC 7519;
- * RFC 2606 and 6963, names for examples;
+ * RFC 2606 and 6963, names for examples; OpenLDAP's guide and manual pages;
  * CircleCI, "New format for API access tokens"; Docker, "docker swarm join" and
  * its API; Hardhat's first account; web3.js; kubeadm's token in Kubernetes'
  * documentation; NIP-19 of Nostr; Paddle, "Authentication"; Square's API;
@@ -108,6 +108,21 @@ static const struct example examples[] = {
 	{"kubeadm-bootstrap-token", EXAMPLE_END,
 		" abcdef.0123"
 		"456789abcdef"},
+	{"ldap-password-hash", EXAMPLE_END,
+		"d0Q0626PSH9VUld7"
+		"yWpR0k6BlpQmtczb"},
+	{"ldap-password-hash", EXAMPLE_END,
+		"DkMTwBl+a/3DQTxC"
+		"YEApdUtNXGgdUac3"},
+	{"ldap-password-hash", EXAMPLE_END,
+		"XKYnrjvGT3wZFQrD"
+		"D5040US592LxsdLy"},
+	{"ldap-password-hash", EXAMPLE_END,
+		"pSOV2TpCxj2NMACi"
+		"jkcMko4fGrFopctU"},
+	{"ldap-password-hash", EXAMPLE_END,
+		"ZKKuqbEKJfKSXhUb"
+		"HG3fG8MDn9j1v4QN"},
 	{"nostr-secret-key", EXAMPLE_END,
 		"nsec1vl029mgpspedva04g90vltkh6f"
 		"vh240zqtv9k0t9af8935ke9laqsnlfe5"},
