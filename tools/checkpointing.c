@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log of a command: what its records have, and a table of those of earlier
- * runs by path.
+ * The log of a command: how it begins and ends, and what its records have.
  */
 #include "tools/checkpointing.h"
 
+#include "tools/checkpoint_table.h"
 #include "tools/distribution.h"
 #include "tools/mpi/rank_logs.h"
 #include "tools/report.h"
@@ -18,32 +18,19 @@
 #include <time.h>
 
 enum {
-	TABLE_MIN = 1024,
 	/* Output of a part that makes the next one an interval later. */
 	PART_TEXT_BYTES = 1 << 20,
 	NS_PER_SECOND = 1000 * 1000 * 1000,
 	/* The coarsest that times of changes are on local file systems. */
 	FRESH_NS = NS_PER_SECOND,
-	/* No log is as long; RANK_LOGS_MAX fits above. */
-	LOG_SHIFT = 48,
 	/* Names of roots in a log's facts. */
 	ROOTS_BYTES_MAX = 64 << 10,
 };
 
-struct entry {
-	uint64_t hash;	 /* of the path */
-	uint64_t offset; /* in its log; above, LOG_SHIFT: the log, 0: its own */
-	uint64_t length; /* 0: the entry is free; with VISITED: this run has seen it */
-};
-
-#define VISITED (UINT64_C(1) << 63)
-
 struct checkpointing {
 	struct pinion_checkpoint *log;
-	struct rank_logs earlier; /* of ranks; else none */
-	struct entry *entries;	  /* a power of two; read-only once begun */
-	size_t capacity;
-	size_t count;
+	struct rank_logs earlier;      /* of ranks; else none */
+	struct checkpoint_table table; /* read-only once begun */
 	uint64_t interval_ns;
 	uint64_t found_count; /* [W:any R:any] */
 	struct stat status;   /* of the log's file, 0: not known */
@@ -51,122 +38,17 @@ struct checkpointing {
 	uint64_t lost_count;  /* [W:any R:any] files without a record: no memory */
 };
 
-/* ---- the table ---- */
-
-/* FNV-1a; the bytes of paths decide between those of one hash. */
-static uint64_t hash_path(const char *path, size_t length)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < length; i++) {
-		hash = (hash ^ (uint8_t)path[i]) * UINT64_C(0x100000001b3);
-	}
-	return hash;
-}
-
-static struct entry *find_entry(const struct checkpointing *own, uint64_t hash)
-{
-	size_t at = (size_t)hash & (own->capacity - 1);
-
-	while (__atomic_load_n(&own->entries[at].length, __ATOMIC_RELAXED) != 0 &&
-		own->entries[at].hash != hash) {
-		at = (at + 1) & (own->capacity - 1);
-	}
-	return &own->entries[at];
-}
-
-static bool grow(struct checkpointing *own)
-{
-	struct checkpointing larger = {
-		.capacity = own->capacity == 0 ? TABLE_MIN : 2 * own->capacity};
-
-	larger.entries = calloc(larger.capacity, sizeof(*larger.entries));
-	if (larger.entries == NULL) {
-		return false;
-	}
-	for (size_t i = 0; i < own->capacity; i++) {
-		if (own->entries[i].length != 0) {
-			*find_entry(&larger, own->entries[i].hash) = own->entries[i];
-		}
-	}
-	free(own->entries);
-	own->entries = larger.entries;
-	own->capacity = larger.capacity;
-	return true;
-}
-
-/* Of a file, the path and its length; false: of none, or damaged. */
-static bool path_of(
-	const struct pinion_checkpoint_record *record, const char **out_path, size_t *out_length)
-{
-	struct checkpoint_file head;
-	uint64_t left;
-
-	*out_path = (const char *)record->bytes;
-	*out_length = record->length_bytes;
-	if (record->type == CHECKPOINT_RECORD_GONE) {
-		return true;
-	}
-	if ((record->type != CHECKPOINT_RECORD_FILE && record->type != CHECKPOINT_RECORD_PART) ||
-		record->length_bytes < sizeof(head)) {
-		return false;
-	}
-	memcpy(&head, record->bytes, sizeof(head));
-	*out_path += sizeof(head);
-	*out_length = (size_t)head.path_bytes;
-	left = record->length_bytes - sizeof(head);
-	if (head.path_bytes > left || head.text_bytes > left - head.path_bytes) {
-		return false;
-	}
-	left -= head.path_bytes + head.text_bytes;
-	return record->type == CHECKPOINT_RECORD_FILE ? left == 0 : left >= sizeof(uint64_t);
-}
-
-/* The last record of a path counts. */
-static bool add_entry(
-	struct checkpointing *own, uint32_t log, const struct pinion_checkpoint_record *record)
-{
-	const char *path;
-	struct entry *entry;
-	uint64_t hash;
-	size_t length;
-
-	if (!path_of(record, &path, &length)) {
-		return true;
-	}
-	if (own->count * 2 >= own->capacity && !grow(own)) {
-		return false;
-	}
-	hash = hash_path(path, length);
-	entry = find_entry(own, hash);
-	own->count += entry->length == 0 ? 1 : 0;
-	/* No record of a file is as short. */
-	*entry = (struct entry){
-		.hash = hash,
-		.offset = record->offset_bytes | (uint64_t)log << LOG_SHIFT,
-		.length = record->type == CHECKPOINT_RECORD_GONE ? 1 : record->length_bytes,
-	};
-	return true;
-}
-
 static struct pinion_checkpoint *log_at(const struct checkpointing *own, uint32_t log)
 {
 	return log == 0 ? own->log : own->earlier.logs[log - 1];
 }
 
-/* 0: it is this run's own. */
-static uint32_t log_of(const struct entry *entry)
-{
-	return (uint32_t)(entry->offset >> LOG_SHIFT);
-}
-
 /* Reads all of its record. */
-static int read_entry(
-	const struct checkpointing *own, const struct entry *entry, uint8_t *bytes, size_t length)
+static int read_entry(const struct checkpointing *own, const struct checkpoint_entry *entry,
+	uint8_t *bytes, size_t length)
 {
-	uint64_t offset = entry->offset & ((UINT64_C(1) << LOG_SHIFT) - 1);
-
-	return pinion_checkpoint_read(log_at(own, log_of(entry)), offset, bytes, length);
+	return pinion_checkpoint_read(log_at(own, checkpoint_entry_log(entry)),
+		checkpoint_entry_offset(entry), bytes, length);
 }
 
 /* Those of earlier runs before its own. */
@@ -182,29 +64,12 @@ static int read_table(struct checkpointing *own)
 			continue;
 		}
 		while ((rc = pinion_checkpoint_next(log_at(own, log), &record)) == 1) {
-			if (!add_entry(own, log, &record)) {
+			if (!checkpoint_table_add(&own->table, log, &record)) {
 				return -ENOMEM;
 			}
 		}
 	}
 	return rc;
-}
-
-/* The length of its record, 0: earlier runs have none. The run has seen it. */
-static uint64_t visit(struct checkpointing *own, const struct pinion_scan_file *file,
-	const struct entry **out_entry)
-{
-	struct entry *entry;
-
-	if (own->count == 0) {
-		return 0;
-	}
-	entry = find_entry(own, hash_path(file->path, file->path_bytes));
-	*out_entry = entry;
-	if (entry->length == 0) {
-		return 0;
-	}
-	return __atomic_fetch_or(&entry->length, VISITED, __ATOMIC_RELAXED) & ~VISITED;
 }
 
 /* ---- begin and end ---- */
@@ -320,7 +185,7 @@ static int open_log(struct checkpointing *own, const struct checkpointing_option
 static void free_own(struct checkpointing *own)
 {
 	rank_logs_close(&own->earlier);
-	free(own->entries);
+	free(own->table.entries);
 	free(own);
 }
 
@@ -375,7 +240,7 @@ bool checkpointing_has(const struct checkpointing *checkpointing, uint64_t devic
 }
 
 /* Appends that a path of an earlier run is gone. */
-static int note_gone(struct checkpointing *own, const struct entry *entry)
+static int note_gone(struct checkpointing *own, const struct checkpoint_entry *entry)
 {
 	uint8_t *bytes = malloc((size_t)entry->length);
 	struct checkpoint_file head;
@@ -407,12 +272,13 @@ static int note_end(struct checkpointing *own, const struct checkpointing_end *e
 	struct iovec parts[] = {{&last, sizeof(last)}, {head->bytes, head->length}};
 	int rc = head->failed ? -ENOMEM : 0;
 
-	for (size_t i = 0; i < own->capacity && rc == 0; i++) {
-		const struct entry *entry = &own->entries[i];
+	for (size_t i = 0; i < own->table.capacity && rc == 0; i++) {
+		const struct checkpoint_entry *entry = &own->table.entries[i];
 
 		/* A log of this run alone has nothing that is gone. */
-		if (log_of(entry) == 0 && entry->length >= sizeof(struct checkpoint_file) &&
-			(entry->length & VISITED) == 0) {
+		if (checkpoint_entry_log(entry) == 0 &&
+			entry->length >= sizeof(struct checkpoint_file) &&
+			!checkpoint_entry_is_visited(entry)) {
 			rc = note_gone(own, entry);
 		}
 	}
@@ -543,11 +409,12 @@ static enum checkpointing_outcome take(
  * What an earlier run has of a file goes into the log of this one, which then
  * has all that a merge needs. False: no memory, or no log; the file is done.
  */
-static bool keep(struct checkpointing *own, const struct entry *entry, void *bytes, size_t length)
+static bool keep(
+	struct checkpointing *own, const struct checkpoint_entry *entry, void *bytes, size_t length)
 {
 	struct iovec part = {bytes, length};
 
-	return log_of(entry) == 0 ||
+	return checkpoint_entry_log(entry) == 0 ||
 		pinion_checkpoint_append(own->log, CHECKPOINT_RECORD_FILE, &part, 1, 0) == 0;
 }
 
@@ -555,8 +422,9 @@ enum checkpointing_outcome checkpointing_find(struct checkpointing *checkpointin
 	const struct pinion_scan_file *file, struct checkpointing_file *out_own,
 	struct checkpointing_found *out_found)
 {
-	const struct entry *entry = NULL;
-	uint64_t length = visit(checkpointing, file, &entry);
+	const struct checkpoint_entry *entry = NULL;
+	uint64_t length =
+		checkpoint_table_visit(&checkpointing->table, file->path, file->path_bytes, &entry);
 	enum checkpointing_outcome outcome = CHECKPOINTING_NOTHING;
 	struct checkpoint_file head;
 	uint8_t *bytes;
@@ -633,7 +501,7 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 	bool is_whole)
 {
 	struct checkpoint_file head = make_head(file, own, result);
-	const struct entry *entry;
+	const struct checkpoint_entry *entry;
 	struct iovec parts[] = {
 		{&head, sizeof(head)},
 		{(void *)(uintptr_t)file->path, file->path_bytes},
@@ -643,7 +511,7 @@ bool checkpointing_add(struct checkpointing *checkpointing, const struct pinion_
 
 	head.error = error;
 	head.is_done = error == 0 && is_whole && !own->is_fresh;
-	(void)visit(checkpointing, file, &entry);
+	(void)checkpoint_table_visit(&checkpointing->table, file->path, file->path_bytes, &entry);
 	rc = pinion_checkpoint_append(
 		checkpointing->log, CHECKPOINT_RECORD_FILE, parts, 3, own->size_bytes);
 	__atomic_fetch_add(rc == 0 ? &checkpointing->added_count : &checkpointing->lost_count, 1,

@@ -16,6 +16,7 @@
 #include <pinion/config.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -454,4 +455,17 @@ int options_choice(const char *name, const char *text, const char *const *choice
 	report_line("--%s: '%s' is not one of: %s", name, text, list.failed ? "…" : list.bytes);
 	output_text_free(&list);
 	return -1;
+}
+
+bool options_append(const char ***list, uint32_t *count, const char *value)
+{
+	const char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
+
+	if (grown == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	grown[(*count)++] = value;
+	*list = grown;
+	return true;
 }

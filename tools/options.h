@@ -88,6 +88,12 @@ bool options_period(const char *name, const char *text, uint64_t *out_ns);
  */
 int options_choice(const char *name, const char *text, const char *const *choices);
 
+/*
+ * Adds the value of an option that may be given several times to a list, which
+ * the caller frees. False: no memory, which is reported.
+ */
+bool options_append(const char ***list, uint32_t *count, const char *value);
+
 /* Prints a command's help, in full or a line an option. False: failed. */
 bool options_help(const struct command *command, bool full);
 

@@ -70,31 +70,15 @@ bool scanning_options_init(struct scanning_options *out_options);
 /* Of options that are all zero too. */
 void scanning_options_fini(struct scanning_options *options);
 
-/* Each takes the value of its option; false: it is bad, which is reported. */
-bool scanning_parse_workers(struct scanning_options *options, const char *value);
-bool scanning_parse_window(struct scanning_options *options, const char *value);
-bool scanning_parse_direct(struct scanning_options *options, const char *value);
-bool scanning_parse_io(struct scanning_options *options, const char *value);
-bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
-bool scanning_parse_gitignore(struct scanning_options *options, const char *value);
-bool scanning_parse_follow(struct scanning_options *options, const char *value);
-bool scanning_parse_no_follow(struct scanning_options *options, const char *value);
-bool scanning_parse_sort(struct scanning_options *options, const char *value);
-bool scanning_parse_list(struct scanning_options *options, const char *value);
-/* The file of limits, or one of limits.h by the name of its option. */
-bool scanning_parse_limit(struct scanning_options *options, const char *name, const char *value);
-
-/* One of choosing.h by the name of its option. */
-bool scanning_parse_choosing(struct scanning_options *options, const char *name, const char *value);
+/*
+ * Takes the value of one of these options by its name, without dashes: those of
+ * the rows above, of choosing.h, of limits.h and its file, of checkpointing.h,
+ * and files-from. False: it is bad, which is reported.
+ */
+bool scanning_parse(struct scanning_options *options, const char *name, const char *value);
 
 /* A worker that waits for long is no news, unless the user has set a time. */
 void scanning_allow_waits(struct scanning_options *options);
-
-/* One of checkpointing.h by the name of its option. */
-bool scanning_parse_checkpoint(
-	struct scanning_options *options, const char *name, const char *value);
-
-bool scanning_parse_trace(struct scanning_options *options, const char *value);
 
 /*
  * After the last option. False: the file of --trace is the input of that name,

@@ -21,7 +21,7 @@ enum pinion_admission_flags {
 	/*
 	 * Where the total is reached, a job takes the slot of a job of a lower
 	 * lane that has not begun: of the lowest lane that has one, the newest.
-	 * It takes one slot and no more, also where limits were lowered.
+	 * It takes that slot alone, even where limits were lowered.
 	 */
 	PINION_ADMISSION_EVICT = 1,
 };
@@ -60,7 +60,7 @@ struct pinion_job;
 /*
  * The work of a job, as pinion_task_fn: 0 or a negative errno ends the job, and
  * the struct is the caller's again as soon as this is entered.
- * PINION_JOB_GOES_ON: an operation that it has begun, a read, a wait, a task,
+ * PINION_JOB_GOES_ON: an operation that it has begun (a read, a wait, a task)
  * will call pinion_job_end(); until then the job keeps its slot and the struct
  * has to stay.
  * Since: 0.1
@@ -189,9 +189,9 @@ PINION_API int pinion_admission_spawn_async(struct pinion_runtime *runtime,
  * Ends a job whose `run` returned PINION_JOB_GOES_ON, or is about to, and gives
  * its slot back. `result`: 0 or a negative errno, which counts as a failure.
  * The struct is the caller's again. A job whose `run` has panicked, or ended
- * its thread, has ended with that: then this call does nothing, so that the
- * operation it had begun need not know. The struct has to be in place, and the
- * runtime.
+ * its thread, has ended with that: then this call does nothing, so the
+ * operation that it had begun need not know. The struct and the runtime have to
+ * be in place.
  *
  * Context: any thread, once; as pinion_admission_spawn(). At most one system
  * call for each wait that is served.
@@ -223,9 +223,9 @@ PINION_API int pinion_job_cancel(struct pinion_job *job);
 PINION_API int pinion_job_should_stop(const struct pinion_job *job);
 
 /*
- * Records how far a job has come, for others to read: any number, in units of
- * its own; 0 when it is spawned. The job writes it, a plain store into its own
- * struct.
+ * Records how far a job has come, for others to read: any number, in units that
+ * the job chooses; 0 when it is spawned. The job writes it, by a plain store
+ * into its own struct.
  *
  * Context: any thread, while the struct is in place; a nanosecond.
  * Since: 0.1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A budget: limited amounts of up to four kinds, such as files in flight or
- * bytes in memory. A caller acquires all that it wants together or nothing;
- * waits are served in the order in which they began.
+ * bytes in memory. A caller acquires all that it asks for or nothing; waits are
+ * served in the order in which they began.
  */
 #ifndef PINION_BUDGET_H
 #define PINION_BUDGET_H
@@ -67,7 +67,7 @@ PINION_API int pinion_budget_acquire_wait(
 
 /*
  * Acquires the amounts, and waits in a task: `wait->task` runs when they are
- * acquired, with a result of 0; with any other result nothing is. See
+ * acquired, with a result of 0; with any other result nothing was acquired. See
  * pinion_wait(3).
  *
  * Owns: `amounts` stay in place until then.

@@ -2,9 +2,9 @@
 /*
  * A channel: a bounded queue of messages of one size, for any number of senders
  * and receivers, tasks as well as threads. A sender that finds it full waits
- * for room, a receiver that finds it empty for a message; each side is served
- * in the order in which its waits began. A loop that sleeps elsewhere, in
- * epoll, libuv, GLib or Qt, watches the channel's descriptor.
+ * for room, and a receiver that finds it empty waits for a message; each side
+ * is served in the order in which its waits began. A loop that sleeps
+ * elsewhere, in epoll, libuv, GLib or Qt, watches the channel's descriptor.
  */
 #ifndef PINION_CHANNEL_H
 #define PINION_CHANNEL_H
@@ -29,8 +29,8 @@ struct pinion_channel {
 /*
  * Initialises an open and empty channel for `capacity` messages of
  * `message_bytes` each, in the memory at `messages`. `runtime` is the runtime
- * whose tasks are at the other end, or NULL: its workers are refused calls that
- * would block them.
+ * whose tasks are at the other end, or NULL; its workers get -EDEADLK from
+ * calls that would block.
  *
  * Shape: `messages` has capacity * message_bytes bytes, without alignment.
  * Context: any thread, while no other call uses the channel.
@@ -115,8 +115,8 @@ PINION_API uint32_t pinion_channel_count(struct pinion_channel *channel);
  * readable is one edge for EPOLLET. A poll may report it while the channel is
  * empty; that does not repeat for ever.
  *
- * A sender makes no system call while the descriptor is readable. In a channel
- * whose descriptor was never asked for it costs nothing.
+ * A sender makes no system call while the descriptor is readable. A channel
+ * whose descriptor no program asked for pays nothing.
  *
  * Owns: the descriptor is the channel's, the same each time: do not read, write
  * or close it. pinion_channel_fini() closes it; take it out of the loop before.

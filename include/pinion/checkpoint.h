@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A checkpoint log: a file of records that says how far a long run has come, so
- * that a run that was killed, or whose machine lost its power, goes on where it
- * was.
+ * A checkpoint log: a file of records that says how far a long run has come. A
+ * run that was killed, or whose machine lost its power, goes on from there.
  *
  * The log begins with facts about its run, such as its rules, options and root.
  * A run that resumes a log has to have the same facts. Each record has a
@@ -11,8 +10,8 @@
  * for it.
  *
  * Workers append records; a thread of the log's own writes them, many at once,
- * and makes them durable at intervals. What a crash can cost is the work since
- * the last interval.
+ * and makes them durable at intervals. A crash can cost the work since the last
+ * interval, and no more.
  */
 #ifndef PINION_CHECKPOINT_H
 #define PINION_CHECKPOINT_H
@@ -35,13 +34,13 @@ struct pinion_checkpoint_fact {
 
 enum {
 	/*
-	 * A log that is there is gone on with, and made where there is none.
-	 * Without it a file of that name is an error.
+	 * Goes on with the log that is there, or makes one if there is none.
+	 * Without this flag a file of that name is an error.
 	 */
 	PINION_CHECKPOINT_RESUME = 1 << 0,
 	/* With RESUME: damaged records are passed by, and named in the log. */
 	PINION_CHECKPOINT_SALVAGE = 1 << 1,
-	/* Only reads, a log that is there: no lock, nothing is cut. */
+	/* Only reads a log that is there: it is neither locked nor cut. */
 	PINION_CHECKPOINT_READ = 1 << 2,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk: a buffer, the valid part of it, and which part of which object that
+ * A chunk: a buffer, the valid part of it, and the part of an object that this
  * is. It begins with a prefix of bytes that the chunk before it had as well, so
  * that a match across a border is found in one piece; the bytes after the
  * prefix, its payload, are new in this chunk.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that cannot go on. A task fails by returning a negative errno; a task
- * too deep in its calls for that ends by pinion_task_panic(), and ends only
- * itself.
+ * Tasks that cannot go on. A task fails by returning a negative errno; where it
+ * is too deep in its calls for that, pinion_task_panic() ends it, and it alone.
  *
  * A task that calls pthread_exit(), or lets a C++ exception out, is contained
  * as well: it fails with -EOWNERDEAD, is logged by name and counted in

@@ -2,9 +2,9 @@
 /*
  * An open regular file or block device, with the facts that reading and writing
  * it past the page cache needs: alignment, size, and whether O_DIRECT works
- * here at all. Or an NVMe namespace, by its character device /dev/ngXnY: it is
- * read by commands, always past the cache, and not written. Or, where
- * PINION_FILE_DIRECTORY asks for it, a directory.
+ * here at all. It may also be an NVMe namespace, by its character device
+ * /dev/ngXnY: this is read by commands, always past the cache, and not written;
+ * or, where PINION_FILE_DIRECTORY asks for it, a directory.
  */
 #ifndef PINION_FILE_H
 #define PINION_FILE_H
@@ -20,8 +20,8 @@ enum pinion_direct {
 	 * Past the cache unless the file's data is already in it: O_DIRECT on
 	 * cached data is several times slower than reading the cache. An empty
 	 * file is written through the cache. So the state of the cache at the
-	 * open decides whether requests have to be aligned: NEVER if yours are
-	 * not.
+	 * open decides whether requests have to be aligned: use NEVER if yours
+	 * are not.
 	 */
 	PINION_DIRECT_AUTO = 0,
 	PINION_DIRECT_ALWAYS = 1, /* wherever the file system allows it */
@@ -41,12 +41,13 @@ enum pinion_way {
 
 /*
  * Shape: embeddable; every field is set by pinion_file_open() and may be read.
- * For a descriptor of other origin call pinion_file_from_fd(). A program that
- * fills the struct by hand zeroes it first, then sets `fd` and both alignments;
- * reads and writes refuse a file without alignments (-EINVAL), and a pipe or
- * socket (-ESPIPE), for which each submission asks the kernel.
- * Owns: the descriptor, until pinion_file_close(). Close one of the copies, and
- * use none from then on.
+ * For a descriptor that the program has from elsewhere call
+ * pinion_file_from_fd(). A program that fills the struct by hand zeroes it
+ * first, then sets `fd` and both alignments; reads and writes refuse a file
+ * without alignments (-EINVAL), and a pipe or socket (-ESPIPE), for which each
+ * submission asks the kernel.
+ * Owns: the descriptor, until pinion_file_close(). Of several copies close one,
+ * and use none from then on.
  * Since: 0.1
  */
 struct pinion_file {
@@ -80,16 +81,17 @@ struct pinion_file {
 	uint64_t inode;
 	/*
 	 * Share of it found in the page cache when opened, 0 … 100, or 255:
-	 * unknown. A scan takes small files to be cached, 100, if those before
-	 * were, until it reads them.
+	 * unknown. A scan assumes that a small file is cached, 100, if those
+	 * before it were, until it reads it.
 	 */
 	uint32_t cached_percent;
 	uint32_t flags;
 	uint32_t way; /* enum pinion_way */
 	/*
 	 * Where it is direct: the most bytes of one transfer of its device, a
-	 * multiple of the size that the device prefers; more is split on its
-	 * way there. 0: not known, as for file systems on several devices.
+	 * multiple of the size that the device prefers; longer transfers are
+	 * split on their way there. 0: not known, as for file systems on
+	 * several devices.
 	 */
 	uint32_t transfer_bytes;
 	uint64_t private_; /* zero in a struct that is filled in by hand */
@@ -109,8 +111,8 @@ enum pinion_file_flags {
 	PINION_FILE_TRUNCATE = 16,  /* to no bytes; with WRITE */
 	PINION_FILE_NO_FOLLOW = 32, /* -ELOOP: the last component is a link */
 	/*
-	 * A directory, or -ENOTDIR; with READ alone, which reads nothing: it is
-	 * for PINION_OP_FSYNC, _STATX and _CLOSE, and its `fd` to be a
+	 * A directory, or -ENOTDIR; with READ alone, which reads nothing. It
+	 * serves PINION_OP_FSYNC, _STATX and _CLOSE, and its `fd` as a
 	 * directory_fd.
 	 */
 	PINION_FILE_DIRECTORY = 64,
@@ -248,7 +250,7 @@ PINION_API int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)
 
 /*
  * Closes the file; a file whose open failed (fd < 0) is accepted. A struct that
- * no open has seen needs `.fd = -1` for that: 0 is a descriptor.
+ * was never opened needs `.fd = -1` for that: 0 is a descriptor.
  *
  * Requests on it have to be over, since the number of its descriptor may soon
  * be another file's. A file that was open for reading alone and was read often

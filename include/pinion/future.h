@@ -30,7 +30,7 @@ struct pinion_future {
 
 /*
  * Initialises a future that is not done. `runtime` is the runtime whose tasks
- * will set it, or NULL: its workers are refused calls that would block them.
+ * will set it, or NULL; its workers get -EDEADLK from calls that would block.
  *
  * Context: any thread, while no other call uses the future.
  * Since: 0.1

@@ -17,9 +17,10 @@ PINION_BEGIN_DECLS
  * library's: for programs that have reserved huge pages, or share memory with a
  * device.
  *
- * Shape: at least `bytes`, a multiple of 4096, at an address that is one too
- * (of 2 MiB is better), readable and writable. Its contents are overwritten.
- * `node_index` is the NUMA node nearest to the worker, the OS's index.
+ * Shape: at least `bytes`, a multiple of 4096, at an address that is a multiple
+ * of 4096, too (better: of 2 MiB), readable and writable. Its contents are
+ * overwritten. `node_index` is the NUMA node nearest to the worker, the OS's
+ * index.
  * Owns: the memory is the runtime's until `arena_unmap`. It is used as it is:
  * not placed, not advised. A program that forks should keep it out of children
  * (MADV_DONTFORK), or a child's copy can make the parent's reads go astray.
@@ -41,13 +42,13 @@ typedef int (*pinion_arena_map_fn)(
 typedef void (*pinion_arena_unmap_fn)(void *arg, uint32_t worker_index, void *memory, size_t bytes);
 
 /*
- * Makes the worker's own state, its context: called once on each worker's own
- * thread, bound and with its arena in place, before it runs any task. Memory
- * first touched here is on the worker's node.
+ * Makes a worker's own state, its context: called once on each worker's thread,
+ * bound and with its arena in place, before it runs any task. Memory first
+ * touched here is on the worker's node.
  *
  * Owns: `*out_context` is NULL before; the value that the hook sets is passed
- * to the other hooks and returned by pinion_worker_context(). It is the
- * caller's to free, in `before_stop`.
+ * to the other hooks and returned by pinion_worker_context(). The program frees
+ * it in `before_stop`.
  * Context: inside of pinion_runtime_create(), several workers at once; may
  * block and allocate. It has to return.
  * Errors: a negative errno fails the creation, which returns it; `before_stop`

@@ -47,9 +47,9 @@ static inline uint32_t pinion_lane_flags(enum pinion_lane lane)
  */
 struct pinion_full {
 	/*
-	 * Of an admission the jobs in; of a runtime the tasks of the lane in
-	 * its shared queue, or about to enter it. Below `max` where several are
-	 * to come in together, or others wait already.
+	 * Of an admission: its admitted jobs; of a runtime: the tasks of the
+	 * lane in its shared queue, or about to enter it. It may be below `max`
+	 * where several ask for room together, or others wait already.
 	 */
 	uint32_t current;
 	uint32_t max; /* of a runtime `injector_tasks`, at most UINT32_MAX */
@@ -57,7 +57,7 @@ struct pinion_full {
 	 * Estimate of the time that the jobs in this lane and those above it
 	 * will take: their number times the average time of a job (0.1 of the
 	 * latest and 0.9 of the mean before it), divided by the jobs that run
-	 * at once. 0: none has ended yet, or it is a spawn's.
+	 * at once. 0: no job has ended yet, or the call was a spawn.
 	 */
 	uint64_t estimated_wait_us;
 	uint32_t lane; /* the lane whose limit it is; PINION_LANES: of all */
@@ -94,8 +94,9 @@ struct pinion_lane_stats {
 };
 
 /*
- * Writes the counts of now to *out_stats. It holds no lock while tasks run; the
- * depth of normal walks through the queue that all workers share.
+ * Writes the present counts to *out_stats. The call holds no lock while tasks
+ * run; for the depth of normal it walks through the queue that all workers
+ * share.
  *
  * Context: any thread.
  * Errors: -ECHILD: the runtime belongs to the process that this one was forked

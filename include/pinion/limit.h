@@ -35,8 +35,9 @@ struct pinion_limits {
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
 	/*
-	 * A read or write that a device takes longer for counts as slow, 0 …
-	 * 2^62 ns. Not 0: each one is timed, not some only. 0: none counts.
+	 * A read or write that takes its device longer than this counts as
+	 * slow, 0 … 2^62 ns. If it is not 0, every request is timed, not only
+	 * samples. 0: none counts.
 	 */
 	uint64_t slow_ns;
 };
@@ -62,13 +63,13 @@ PINION_API void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t 
  * answered from the page cache are not limited; short reads and repeated
  * attempts count once, with the bytes asked for.
  *
- * A request counts as one, and its bytes part after part; others have their
- * turn in between. A part is a power of two from 4 KiB, or the alignment of the
+ * A request counts once, and its bytes part after part; others have their turn
+ * in between. A part is a power of two from 4 KiB, or the alignment of the
  * file, to 64 MiB, and at most a 50th of a second's bytes divided by the number
- * of workers and one. Over any time T what begins comes to at most the share of
- * T that the rates gave meanwhile, and 10 ms' share or a part, and for each
- * worker a millisecond's share or a part, however often limits are set. Up to
- * 10 ms without a start are made up for later. `limits` NULL: none.
+ * of workers and one. In any time T at most as many bytes and requests begin as
+ * the rates allow in T, and 10 ms' share or a part more, and for each worker a
+ * millisecond's share or a part, however often limits are set. Up to 10 ms
+ * without a start are made up for later. `limits` NULL: none.
  *
  * Context: any thread; takes a lock, never waits for a device.
  * Errors: -EINVAL: out of range. -E2BIG: the struct is newer than the library

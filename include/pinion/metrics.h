@@ -37,7 +37,7 @@ struct pinion_worker_stats {
 	uint64_t tasks_unwound;	  /* ended otherwise than by returning */
 	uint64_t tasks_cancelled; /* entered through `cancel` */
 	/*
-	 * Time in tasks, which the worker measures for rows of short ones
+	 * Time in tasks, which the worker measures for series of short tasks
 	 * together; the task that runs now is not included.
 	 */
 	uint64_t busy_ns;
@@ -56,11 +56,12 @@ struct pinion_worker_stats {
 	uint64_t spawns_announced; /* times that its spawns woke a sleeper */
 	/*
 	 * Tasks by the queue that they were taken from, to be run, or to be
-	 * cancelled by a stop: the slot of the last spawn, the own queue,
-	 * completions and what else only this worker may run, the inbox, the
-	 * queue that all share, another worker's. Their sum is normal_polls.
-	 * Tasks that were taken along in a batch count where they are run, as
-	 * of the own queue. While a task runs, deque_polls may lack it.
+	 * cancelled by a stop: the slot of the last spawn, the worker's own
+	 * queue, completions and other tasks that only this worker may run, the
+	 * inbox, the queue that all workers share, another worker's queue.
+	 * Their sum is normal_polls. Further tasks of a batch count when they
+	 * are run, as tasks of the own queue. While a task runs, deque_polls
+	 * may lack it.
 	 */
 	uint64_t lifo_polls;
 	uint64_t deque_polls;
@@ -94,8 +95,8 @@ struct pinion_worker_stats {
 	/* Must stay 0: sleeps that only the safety net ended. */
 	uint64_t park_timeout_found_work;
 	/*
-	 * Near 0: times that it ran more than 10 ms after it was woken: the
-	 * machine had no CPU for it.
+	 * Near 0: how often the worker ran more than 10 ms after it was woken:
+	 * the machine had no CPU for it.
 	 */
 	uint64_t late_wakes;
 	uint64_t timers_processed; /* expired timers, also of another worker */
@@ -185,7 +186,7 @@ struct pinion_worker_info {
 	uint64_t place; /* enum pinion_worker_place */
 	/*
 	 * Of a worker that runs: the time since it last read the clock, which
-	 * it does between tasks. If the task in hand takes long, that is its
+	 * it does between tasks. If its present task takes long, that is its
 	 * time so far, or a few microseconds more.
 	 */
 	uint64_t running_ns;
@@ -252,7 +253,7 @@ enum {
 /*
  * How often something took how long. A bucket is at most 1/32 as wide as its
  * values are large, so a value that is read from it is off by 1.6 % at most,
- * and by 1 ns below 64 ns; what takes longer than 68 s is in the last bucket.
+ * and by 1 ns below 64 ns; times above 68 s are in the last bucket.
  *
  * Shape: a plain value, to be copied; zeroed it is empty.
  * Units: nanoseconds.
@@ -333,20 +334,19 @@ enum pinion_timing {
 /*
  * Reads a histogram of the whole runtime; `lane` is an enum pinion_lane.
  *
- * Most of them are samples, which costs the tasks that are timed nothing, or
- * hardly anything. A worker reads the clock after tasks of more than some
- * 100 ns, and after a row of shorter ones; a row gives the mean of its tasks,
- * and every 32nd row counts 32 times, but a task that takes more than 2 us
- * is always recorded by itself. Of queues, the last task of a row is recorded
- * for all that the row took; of queues that workers share, one for each time
- * that they are gone through, and the others between two of these in steps. Of
- * reads and writes one in 8 to 32 is timed, all with a `slow_ns` (limit.h).
- * Wakes by workers and other threads, waits for buffers, and timers are all
- * recorded.
+ * Most of them are samples, which cost the tasks hardly anything. A worker
+ * reads the clock after each task of more than some 100 ns, and after a series
+ * of shorter ones. A series gives the mean of its tasks, and every 32nd series
+ * counts 32 times, but a task that takes more than 2 us is always recorded by
+ * itself. The time of a series' last task in its queue is recorded for all of
+ * them. In a queue that workers share one task is timed for each time that the
+ * queue is gone through, and the tasks between two of these are recorded in
+ * steps. One read or write in 8 to 32 is timed, with `slow_ns` (limit.h) each
+ * of them. Wakes by workers and other threads, waits for buffers, and timers
+ * are all recorded.
  *
- * What a worker has measured is included 10 ms later at most, unless it is in
- * a task for longer; the times of ticks and of other work between tasks are
- * those of no task.
+ * A worker's times are included 10 ms later at most, unless it is in a task for
+ * longer; the time of ticks and of other work between tasks belongs to no task.
  *
  * Context: any thread; never blocks.
  * Errors: -EINVAL: there is no such timing or lane; WAKE, BUFFER, TIMER and
@@ -461,9 +461,9 @@ PINION_API int pinion_metrics_open(
 /*
  * Opens the page of the `index`th runtime of a process, from 0 on, in the order
  * of their descriptors: the anonymous pages, and the metrics files that it
- * writes. A page that a child has from its parent is not the child's, and a
- * page that a process reads is not its own. A page that is refused has its
- * index, so the next index may be in order.
+ * writes. Pages that a process has from its parent, or only reads, do not
+ * count. A page that is refused has an index all the same, so the next index
+ * may be good.
  *
  * Errors: as above; -ENOENT: the process has no more. -ESRCH: there is no such
  * process. -EACCES: it is another user's. Without a line: -ENOENT.
@@ -472,11 +472,24 @@ PINION_API int pinion_metrics_open(
 PINION_API int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *log_arg,
 	struct pinion_metrics **out_metrics);
 
+/*
+ * Whether the process has the page open for writing, as a runtime has until it
+ * is destroyed. A process that called exec(2) keeps its number and its start,
+ * and has lost the page.
+ *
+ * Shape: 1: it has; 0: it has not, so nobody writes the page.
+ * Context: any thread; reads /proc/PID/fdinfo, a few microseconds a descriptor.
+ * Errors: -ESRCH: there is no such process. -EACCES: it is another user's.
+ * -EMFILE and others of open(2).
+ * Since: 0.1
+ */
+PINION_API int pinion_metrics_is_open(const struct pinion_metrics *metrics, int pid);
+
 /* NULL is accepted. Since: 0.1 */
 PINION_API void pinion_metrics_close(struct pinion_metrics *metrics);
 
 /*
- * Writes what the page says of itself to *out_info.
+ * Writes the page's description of itself to *out_info.
  * Since: 0.1
  */
 PINION_API void pinion_metrics_get_info(

@@ -6,9 +6,9 @@
  * touch.
  *
  * A thread gets the buffer that it released last, while it is warm. Free
- * buffers are found wherever they are: in the own cache, in no cache, in the
- * caches of others. So -EAGAIN means that at one instant inside the call no
- * buffer was free.
+ * buffers are found wherever they are: in the thread's own cache, outside of
+ * all caches, in the caches of others. So -EAGAIN means that at one instant
+ * inside the call no buffer was free.
  */
 #ifndef PINION_POOL_H
 #define PINION_POOL_H
@@ -45,8 +45,8 @@ struct pinion_pool_config {
 	uint32_t size;
 
 	/*
-	 * Caches that hold buffers from the start, 0 … 4096. With a runtime 0:
-	 * one for each of its workers, and nothing else will do. Without one
+	 * Caches that hold buffers from the start, 0 … 4096. With a runtime 0,
+	 * which means one for each of its workers, or that number. Without one
 	 * at least 1; threads that attach get them. Default 0.
 	 */
 	uint32_t worker_count;
@@ -371,9 +371,10 @@ struct pinion_pool_stats {
 	uint64_t free_count;
 	uint64_t shared_count;
 	/*
-	 * Near 0: of every 16th time none was free, those at which a buffer had
-	 * been free for 10 ms: its thread had no CPU on its way back, or the
-	 * library has a fault.
+	 * Near 0. Every 16th time that none was free the library checks whether
+	 * a buffer had been free for 10 ms; this counts the times that it had:
+	 * its thread had no CPU while it gave the buffer back, or the library
+	 * has a fault.
 	 */
 	uint64_t false_nulls;
 };

@@ -224,9 +224,9 @@ struct pinion_request {
 
 /*
  * Starts a request: on the calling worker's ring or, from any other thread, on
- * the ring of one of the workers in turn, or of another worker while that one
- * is stalled in a task. `task.run` is entered on the worker whose ring it is;
- * with `ring_sharing` on any worker, except for transfers of
+ * the ring of one of the workers in turn, or of another worker if the first is
+ * stalled in a task. `task.run` is entered on the worker whose ring it is; with
+ * `ring_sharing` on any worker, except for transfers of
  * pinion_buffer_acquire()'s memory. The submission reaches the kernel at the
  * end of the worker's loop, together with others.
  *
@@ -268,14 +268,14 @@ struct pinion_request {
  * POLL, ACCEPT, CONNECT, RECV, SEND, SENDMSG and RECVMSG wait for a peer, and
  * perhaps for ever: a drain of the runtime ends those without a deadline, with
  * -ECANCELED, after the kernel has tried each; bytes that come then may stay in
- * the socket. O_NONBLOCK makes no difference to them, MSG_DONTWAIT does:
- * -EAGAIN. That is, after 64 attempts, also the end of those for which poll(2)
- * has no event: see pinion_request(3). Each that waits takes a place in its
- * worker's ring (`ring_entries` of the tuning). Without io_uring they wait as
- * well, in poll(2), while the worker runs tasks; ACCEPT then sets O_NONBLOCK on
- * its `file`. After a cancel or a deadline a connection may be half made, and a
- * message half sent: close it; and an ACCEPT or SOCKET that was cancelled may
- * still result in a descriptor.
+ * the socket. They wait even if the descriptor has O_NONBLOCK; with
+ * MSG_DONTWAIT they end with -EAGAIN. So do, after 64 attempts, those for which
+ * poll(2) has no event: see pinion_request(3). Each that waits takes an entry
+ * of its worker's ring (`ring_entries` of the tuning). Without io_uring they
+ * wait as well, in poll(2), while the worker runs tasks; ACCEPT then sets
+ * O_NONBLOCK on its `file`. After a cancel or a deadline a connection may be
+ * half made, and a message half sent: close the socket. An ACCEPT or SOCKET
+ * that was cancelled may still result in a descriptor.
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.

@@ -16,7 +16,7 @@ PINION_BEGIN_DECLS
 struct pinion_retry;
 
 enum {
-	/* Of an attempt: pinion_retry_report() will have its result. */
+	/* Of an attempt whose result pinion_retry_report() will give. */
 	PINION_RETRY_PENDING = INT_MAX,
 };
 

@@ -200,10 +200,10 @@ PINION_API int pinion_runtime_stop(struct pinion_runtime *runtime);
 PINION_API int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns);
 
 /*
- * Says whether the runtime still admits work from outside: from creation until
- * a drain, a join or a stop begins, or a task fails where the first failure
- * ends all (`fault_policy`); then never again. Once a thread has seen false,
- * its spawns from outside return -ESHUTDOWN; tasks still spawn, as
+ * Says whether the runtime still admits work from outside: true from creation
+ * until a drain, a join or a stop begins, or a task fails where the first
+ * failure ends all (`fault_policy`), and false ever after. Once a thread has
+ * seen false, its spawns from outside return -ESHUTDOWN; tasks still spawn, as
  * pinion_task_spawn() says. True is no promise: the next call may be too late,
  * or find no room (-EAGAIN), and reports that itself.
  *
@@ -348,7 +348,8 @@ struct pinion_runtime_stats {
 	uint64_t workers_rebound;
 	/*
 	 * Count: how often the watchdog woke a sleeping worker (`watchdog_us`)
-	 * for tasks that waited for a long task, as no spawn had. Near 0.
+	 * for tasks that waited behind a long task and for which no spawn had
+	 * woken it. Near 0.
 	 */
 	uint64_t watchdog_found_work;
 	/*

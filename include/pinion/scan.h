@@ -5,7 +5,8 @@
  * outside while earlier ones are being read.
  *
  * A window carries new bytes, and in front of them a prefix: the bytes before
- * it, so that what crosses a border is seen whole. Small files are one window.
+ * it, so that a match across a border is seen whole. Small files are one
+ * window.
  */
 #ifndef PINION_SCAN_H
 #define PINION_SCAN_H
@@ -49,10 +50,10 @@ enum pinion_scan_walk_order {
 	 */
 	PINION_SCAN_WALK_BY_PATH = 2,
 	/*
-	 * By place on the device: of some 1000 files at a time, as LISTED has
-	 * them, by the address of their first extent (FIEMAP), files without
-	 * one first. By inode where the file system gives no addresses. The
-	 * adding thread opens each file for that.
+	 * By place on the device: some 1000 files at a time, taken as LISTED
+	 * has them, are sorted by the address of their first extent (FIEMAP),
+	 * files without one first; by inode where the file system gives no
+	 * addresses. The adding thread opens each file for that.
 	 */
 	PINION_SCAN_WALK_BY_EXTENT = 3,
 };

@@ -73,8 +73,8 @@ PINION_API int pinion_trace_open_pid(
 PINION_API void pinion_trace_close(struct pinion_trace *trace);
 
 /*
- * Passes by all events so far, so that the next read begins with what happens
- * from now on.
+ * Skips all events so far, so that the next read begins with events from now
+ * on.
  *
  * Errors: -EPROTO: the rings of a process that is no runtime's. -ECHILD: of a
  * runtime of the process that this one was forked from.

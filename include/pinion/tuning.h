@@ -144,7 +144,7 @@ struct pinion_tuning {
 	/*
 	 * Microseconds after which a sleeping worker wakes and checks for work,
 	 * 0 … 60000000. 0: never; nothing depends on it. It is a safety net:
-	 * what it finds is counted as park_timeout_found_work. Default 0.
+	 * park_timeout_found_work counts the work that it finds. Default 0.
 	 * Environment: PINION_PARK_TIMEOUT_US.
 	 */
 	uint32_t park_timeout_us;
@@ -291,10 +291,10 @@ struct pinion_tuning {
 	 * past the page cache. While it has any of these in flight a worker
 	 * runs tasks and asks the device in between, but does not sleep: lower
 	 * latencies, for a CPU that is never idle. Such requests cannot be
-	 * cancelled once begun. What the ring, the kernel or the device refuses
-	 * takes the usual path. Has no effect where rings are shared
-	 * (`ring_sharing`), and without io_uring. Default never. Environment:
-	 * PINION_POLLED.
+	 * cancelled once begun. Requests that the ring, the kernel or the
+	 * device refuses take the usual path. Has no effect where rings are
+	 * shared (`ring_sharing`), and without io_uring. Default never.
+	 * Environment: PINION_POLLED.
 	 * Source: docs/decisions/rings.md, "Polled completions have a ring of
 	 * their own".
 	 */
@@ -389,12 +389,12 @@ struct pinion_tuning {
 	 * offset of its oldest request, and a lane of which no task begins
 	 * while some wait; the low lane not before `low_max_wait_ms` and a
 	 * quarter. At most 20 lines a second of each kind, as of all messages.
-	 * That it goes on is a message at level info. `stalls` of struct
-	 * pinion_runtime_stats and its neighbours count. Costs a thread that
+	 * When it goes on, a message at level info says so. `stalls` of struct
+	 * pinion_runtime_stats and its neighbours count. It costs a thread that
 	 * checks twice in that time, while any worker is awake or requests are
-	 * in devices, and some 6 us of the first wake after as long a sleep of
-	 * all workers. 0: no check. Default 100; of thread pools, whose jobs
-	 * may take long, 0.
+	 * in devices, and some 6 us at the first wake after all workers have
+	 * slept that long. 0: no check. Default 100; of thread pools, whose
+	 * jobs may take long, 0.
 	 * Environment: PINION_STALL_MS.
 	 * Source: docs/decisions/observing.md, "The stall watch is on by
 	 * default".
@@ -409,8 +409,9 @@ struct pinion_tuning {
 	 * until it asks. Longer waits are counted (`cq_stalls` and
 	 * `cq_stall_us` of struct pinion_runtime_stats), and a warning in `log`
 	 * names the task once, at most ten a second together with those of
-	 * `stall_ms`. Costs a thread that checks twice in that time, workers
-	 * nothing. 0: no check. Default 0. Environment: PINION_CQ_STALL_US.
+	 * `stall_ms`. It costs a thread that checks twice in that time, and
+	 * workers nothing. 0: no check. Default 0. Environment:
+	 * PINION_CQ_STALL_US.
 	 */
 	uint64_t cq_stall_us;
 
@@ -450,8 +451,8 @@ struct pinion_tuning {
 	 * Wakes of workers become faster; nothing else changes. Needs write
 	 * access to /dev/cpu_dma_latency, as root has, and an idle driver,
 	 * which some virtual machines lack; without either there is one warning
-	 * in `log`, and all else works. Children that a process forks ask for
-	 * it as well, until they end or call exec. Default
+	 * in `log`, and all else works. Children that the process forks keep
+	 * the request, until they end or call exec. Default
 	 * PINION_CPU_LATENCY_ANY: the runtime does not ask. Environment:
 	 * PINION_CPU_LATENCY_US.
 	 * Source: of the kernel's documents power/pm_qos_interface;

@@ -81,8 +81,8 @@ typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
 
 /*
  * Visits everything below `root`, directories depth first, in the order the
- * file system lists them. A root that is a file is visited as one; a root that
- * is a symbolic link is followed.
+ * file system lists them. A root that is a file is visited as a file; a root
+ * that is a symbolic link is followed.
  *
  * Context: any thread but a worker's; blocks, allocates in proportion to the
  * directories still to be entered. The visits happen on the calling thread.
@@ -93,8 +93,9 @@ typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
 PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
 
 /*
- * Entries below a root that a walk leaves out: it visits them as IGNORED. All
- * zero but for `size`: none. The root itself is never left out.
+ * Entries below a root that a walk leaves out: it visits them as IGNORED. A
+ * struct that is zero but for `size` leaves out none. The root itself is never
+ * left out.
  *
  * Owns: the texts are copied by the call that takes the struct.
  * Since: 0.1
@@ -107,14 +108,14 @@ struct pinion_walk_filter {
 	uint32_t skip_hidden;
 	/*
 	 * Of the names of a file only the first found counts, whatever its
-	 * root: 0 or 1. The walk remembers up to a million of those that have
-	 * more than one, in 16 MiB; further files are visited by each name.
+	 * root: 0 or 1. The walk remembers up to a million files of several
+	 * names, in 16 MiB; further files are visited by each name.
 	 */
 	uint32_t hard_links_once;
 	/*
 	 * Lines of gitignore(5), each with a newline after it but the last;
-	 * paths are below the root. What `exclude` hides is left out; so is,
-	 * of files, what `include` does not hide. NULL: no lines.
+	 * paths are below the root. Entries that `exclude` hides are left out,
+	 * and files that `include` does not hide. NULL: no lines.
 	 */
 	const char *exclude;
 	const char *include;

@@ -75,8 +75,8 @@ PINION_API void pinion_work_init(
 	struct pinion_work *work, pinion_work_fn run, pinion_work_end_fn end);
 
 /*
- * Has the work run once more: after a return of 0 its run function is entered
- * after this call began, and sees the caller's writes before it. Unless the
+ * Makes the work run once more: after a return of 0 its run function is entered
+ * after this call began, and sees the caller's writes before it, unless the
  * work ends first: by a run that returned PINION_WORK_DONE or failed, by a
  * cancel, or because the runtime is stopped; `end` then gets the reason.
  *

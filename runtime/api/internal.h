@@ -246,4 +246,7 @@ struct pinion_metrics;
 int pin_metrics_take(
 	int fd, const char *name, const struct pin_log *log, struct pinion_metrics **out_metrics);
 
+/* Of the page's file; 0: unknown. */
+unsigned long long pin_metrics_inode(const struct pinion_metrics *metrics);
+
 #endif

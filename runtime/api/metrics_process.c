@@ -58,34 +58,50 @@ struct search {
 	struct seen seen[PAGES_MAX];
 };
 
-/* The flags of an open file, or 0. */
-static unsigned long flags_of(int pid, const char *number)
+/* What /proc says of a descriptor. */
+struct described {
+	unsigned long flags;
+	unsigned long long inode; /* 0: unknown, before Linux 5.14 */
+};
+
+static int describe(int pid, const char *number, struct described *out_described)
 {
 	char path[PATH_BYTES];
 	char text[INFO_BYTES];
 	const char *flags;
+	const char *inode;
 	ssize_t length;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.16s", pid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	*out_described = (struct described){0};
 	if (fd < 0) {
-		return 0;
+		return -errno;
 	}
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[length > 0 ? length : 0] = '\0';
 	flags = strstr(text, "flags:");
-	return flags == NULL ? 0 : strtoul(flags + strlen("flags:"), NULL, 8);
+	inode = strstr(text, "ino:");
+	out_described->flags = flags == NULL ? 0 : strtoul(flags + strlen("flags:"), NULL, 8);
+	out_described->inode = inode == NULL ? 0 : strtoull(inode + strlen("ino:"), NULL, 10);
+	return 0;
 }
 
-/* As host/shared_page.c opens and sizes it. */
+/* As host/shared_page.c opens a page, anonymous or of a file. */
+static bool is_open_as_page(const struct described *described)
+{
+	return (described->flags & O_ACCMODE) == O_RDWR && (described->flags & O_CLOEXEC) != 0;
+}
+
+/* As host/shared_page.c sizes it. */
 static bool may_be_file(int pid, const char *number, const char *path)
 {
-	unsigned long flags = flags_of(pid, number);
+	struct described described;
 	struct stat status;
 
-	return (flags & O_ACCMODE) == O_RDWR && (flags & O_CLOEXEC) != 0 &&
+	return describe(pid, number, &described) == 0 && is_open_as_page(&described) &&
 		stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
 		status.st_size <= FILE_BYTES_MAX && status.st_size % FILE_BYTES_UNIT == 0;
 }
@@ -205,5 +221,47 @@ int pinion_metrics_open_pid(int pid, uint32_t index, pinion_log_fn log, void *lo
 		pin_log(&line, PINION_LOG_ERROR, "metrics of process %d: %s", pid,
 			rc == -ESRCH ? "there is no such process" : strerror(-rc));
 	}
+	return rc;
+}
+
+/* ---- is it still its writer's? ---- */
+
+/*
+ * 1, 0, or why /proc does not say. Not by a stat of the file: its server may
+ * hang.
+ */
+static int is_descriptor_of(unsigned long long inode, int pid, const char *number)
+{
+	struct described described;
+	int rc = describe(pid, number, &described);
+
+	if (rc < 0) {
+		/* Closed since it was listed. */
+		return rc == -ENOENT ? 0 : rc;
+	}
+	return is_open_as_page(&described) &&
+		(described.inode == inode || described.inode == 0 || inode == 0);
+}
+
+int pinion_metrics_is_open(const struct pinion_metrics *metrics, int pid)
+{
+	int thread = pin_process_thread(pid);
+	unsigned long long inode = pin_metrics_inode(metrics);
+	const struct dirent *entry;
+	char path[PATH_BYTES];
+	DIR *folder;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", thread);
+	folder = opendir(path);
+	if (folder == NULL) {
+		return errno == ENOENT ? -ESRCH : -errno;
+	}
+	while (rc == 0 && (entry = readdir(folder)) != NULL) {
+		if (entry->d_name[0] != '.') {
+			rc = is_descriptor_of(inode, thread, entry->d_name);
+		}
+	}
+	closedir(folder);
 	return rc;
 }

@@ -338,6 +338,13 @@ int pinion_metrics_open(
 	return pin_metrics_take(fd, path, &line, out_metrics);
 }
 
+unsigned long long pin_metrics_inode(const struct pinion_metrics *metrics)
+{
+	struct stat status;
+
+	return fstat(metrics->fd, &status) == 0 ? status.st_ino : 0;
+}
+
 void pinion_metrics_close(struct pinion_metrics *metrics)
 {
 	if (metrics == NULL) {

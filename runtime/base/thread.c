@@ -46,7 +46,7 @@ struct pin_thread *pin_thread_find(void)
 	return has_key ? pthread_getspecific(key) : NULL;
 }
 
-int pin_thread_lend(struct pin_thread *thread)
+int pin_thread_provide(struct pin_thread *thread)
 {
 	PIN_DCHECK(thread->guard == NULL && thread->destructor_rounds == 0); /* it is zeroed */
 	if (pin_thread_find() != NULL) {

@@ -8,8 +8,8 @@
  * two that hot paths read are such variables, pin_worker_self and pin_recent;
  * everything else is one record, found through one key.
  *
- * pin_worker_main() lends a worker's record, so that an embedder's allocator is
- * not passed over. Any other thread makes its own by its first call of
+ * pin_worker_main() provides a worker's record, which an embedder's allocator
+ * has allocated. Any other thread makes its own by its first call of
  * pin_thread_own(), and the key's destructor frees it. Other destructors of the
  * same thread may run before or after it and still use the record, unless they
  * come in the last of the PTHREAD_DESTRUCTOR_ITERATIONS rounds.
@@ -54,10 +54,11 @@ struct pin_thread {
 struct pin_thread *pin_thread_find(void);
 
 /*
- * Makes the caller's zeroed record that of the calling thread, until it takes
- * it back. Does nothing where the thread has one. -ENOMEM: see below.
+ * Makes the caller's zeroed record the record of the calling thread, until the
+ * thread takes it back. Does nothing where the thread has one. -ENOMEM: see
+ * below.
  */
-int pin_thread_lend(struct pin_thread *thread);
+int pin_thread_provide(struct pin_thread *thread);
 void pin_thread_take_back(struct pin_thread *thread);
 
 /*

@@ -158,7 +158,7 @@ static bool probe_socket(const struct asked *asked)
 	return probe_opcode(asked->fd, IORING_OP_SOCKET);
 }
 
-/* Wide rings, and an operation that passes commands on. */
+/* Rings of 128-byte entries, and an operation that passes commands on. */
 static bool probe_nvme_commands(const struct asked *asked)
 {
 	return probe_opcode(asked->fd, IORING_OP_URING_CMD) &&

@@ -144,8 +144,8 @@ static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_
 }
 
 /*
- * Whether the kernel says so. hwloc lends a node without CPUs those of the
- * nodes nearest to it, so that such a node looks like that of its neighbours.
+ * Whether the kernel says so. hwloc shows a node without CPUs with those of the
+ * nodes nearest to it, so that it looks like one of its neighbours.
  */
 static bool is_said_to_hold(hwloc_topology_t machine, hwloc_obj_t node, hwloc_obj_t cpu)
 {

@@ -362,8 +362,8 @@ static bool must_tell(struct pin_disk *disk)
 }
 
 /*
- * Gives up at once if another worker is at it: an interval later by a moment is
- * as good.
+ * Gives up at once if another worker is doing it: an interval that ends a
+ * moment later is as good.
  */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums)

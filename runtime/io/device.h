@@ -11,20 +11,21 @@
  *
  * Limits that are set before a disk's first request are kept apart, as early
  * limits: they reserve a place, and free it if they are taken back before that
- * request. Threads read places without a lock, so a place that is counted can
- * not be freed. A disk that finds no place left but reserved ones has those
- * disks added that the places are reserved for, and shares the last one.
+ * request. Threads read places without a lock, so a place that is counted
+ * cannot be freed. When a disk comes and only reserved places are left, the
+ * disks that they are reserved for are added, and the new disk shares the last
+ * place.
  *
- * A worker's account with a disk is its account. From time to time a worker
- * that ends requests looks whether an interval is over; one at a time then adds
- * up all accounts and learns from that. So nothing is written that all share
- * but once per interval.
+ * Each worker has an account with each disk. From time to time a worker that
+ * ends requests checks whether an interval is over; one worker at a time then
+ * adds up all accounts and learns from the sum. So memory that all workers
+ * share is written once in an interval.
  *
  * [DISK-1] a thread that adds a disk stores its number in `count` (release) ->
  * a search loads that (acquire): it finds the disk complete.
- * [DISK-2] a account's owner stores which disk it is for (release) -> a reader
- * that adds up accounts loads that (acquire): its figures are those of this
- * disk.
+ * [DISK-2] the owner of an account stores which disk it is for (release) -> a
+ * reader that adds up accounts loads that (acquire): the account's numbers are
+ * those of this disk.
  */
 #ifndef PIN_IO_DEVICE_H
 #define PIN_IO_DEVICE_H
@@ -51,16 +52,16 @@
  * all further files of a device share one line.
  *
  * Urgent requests, those of the high lane, are in lines of their own and pass
- * the others; after PIN_PASSED_MAX in a row one of the others has its turn, so
- * that those go on however many urgent ones come.
+ * the others; after PIN_PASSED_MAX in a row another request has its turn, so
+ * that these go on however many urgent ones come.
  *
  * [own] by the worker, or by the holder of its ring's lock. Finding a file's
- * line takes as long as there are files waiting; all else is O(1), but for
- * lines that have become empty.
+ * line is O(files that wait); all else is O(1), except for lines that have
+ * become empty.
  *
- * Invariants: 1. an empty line goes when its turn comes. 2. requests of one
- * file that are equally urgent start in their order. 3. while others wait, no
- * more than PIN_PASSED_MAX urgent ones start in a row.
+ * Invariants: 1. an empty line is removed when its turn comes. 2. requests of
+ * one file that are equally urgent start in their order. 3. while others wait,
+ * no more than PIN_PASSED_MAX urgent ones start in a row.
  */
 
 /* Files of one worker that may have a line of their own. */
@@ -153,35 +154,36 @@ static inline void pin_device_waiters_note_start(
  * Depth: how much one device is given to do at a time, found while it works.
  *
  * A device answers sooner when it has little to do, and does more per second
- * when it has much, up to a knee: from there on more in its queue only makes
- * everything wait. The depth should be at the knee. Nothing is known before of
- * where that is, and it moves.
+ * when it has much, up to a knee: from there on more requests in its queue only
+ * wait. The depth should be at the knee. Its place is not known beforehand, and
+ * it moves.
  *
  * The unit is a request of up to 64 KiB; a longer one counts as several. So one
  * number bounds small requests by their count and large ones by their bytes.
  *
  * In each interval the worker reports how much was done, how long it took on
- * average, and whether anything had to wait for depth: if nothing had, the
+ * average, and whether any request had to wait for depth: if none had to, the
  * interval says nothing about depth. Between trials the depth stays at `base`,
  * and the rate there is averaged. A trial is one interval at a depth a third
- * higher or a quarter lower. Higher is kept if the rate grew by 6 %, lower if
- * it fell by less than 2 %: in between, the depth stays, so that noise does not
- * move it. Where lower means 2 ms or less for a request, a third less is tried,
- * and must bring 6 % more as well: it hardly answers sooner, and each wake of a
- * worker is for fewer; but fewer buffers may fit into a cache.
+ * higher or a quarter lower. A higher depth is kept if the rate grew by 6 %, a
+ * lower one if it fell by less than 2 %: in between, the depth stays, so that
+ * noise does not move it. Where a lower depth means 2 ms or less for a request,
+ * a third less is tried, and must bring 6 % more as well: the device hardly
+ * answers sooner, and each wake of a worker is for fewer requests; but fewer
+ * buffers may fit into a cache.
  *
- * The longer nothing has come of trials, the rarer they are. A rate that is
- * suddenly another makes them frequent again, and the latency says in which
- * direction to try first: while requests take about as long as they ever did
- * nothing waits in the device, and it may be given more.
+ * The longer trials have changed nothing, the rarer they become. A sudden
+ * change of the rate makes them frequent again, and the latency says in which
+ * direction to try first: while requests take about as long as they ever did,
+ * none waits in the device, and it may be given more.
  *
- * Devices with heads to move do best with few requests, and the kernel says
- * which these are. It says so of many virtual disks that are none. So what does
- * more than any drive with heads, 400 MB or 6400 requests per second, is not
- * believed to be one.
+ * Devices with heads to move do best with few requests, and the kernel reports
+ * which these are; but it reports many virtual disks, too. So a device that
+ * does more than any drive with heads, 400 MB or 6400 requests per second, is
+ * not treated as one.
  *
- * Policy only: no atomics, no clock, integers throughout. One per device; its
- * caller makes sure that one thread does at a time.
+ * Policy only: no atomics, no clock, integers throughout. One per device; the
+ * caller makes sure that one thread uses it at a time.
  *
  * Invariants: 1. min <= base, depth <= max. 2. outside of a trial, and while
  * one is being settled, depth is base.
@@ -248,8 +250,8 @@ static inline uint64_t pin_depth_units(uint64_t bytes)
 }
 
 /*
- * Whether this is enough for an interval: some time, and more than was in the
- * device when it began; or a long time.
+ * Whether this is enough for an interval: some time, and more requests than
+ * were in the device when it began; or a long time.
  */
 bool pin_depth_is_ripe(const struct pin_depth *depth, uint64_t elapsed_ns, uint64_t units);
 
@@ -380,9 +382,9 @@ struct pin_disk_sums {
 };
 
 /*
- * If an interval is over: learns from it. One at a time; others go on. True:
- * workers that start nothing keep too much for the new depth, and the caller
- * notifies them.
+ * Learns from an interval, if one is over. One thread at a time; others go on.
+ * True: idle workers keep too much for the new depth, and the caller notifies
+ * them.
  */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums);

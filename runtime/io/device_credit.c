@@ -276,7 +276,7 @@ void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, b
 	}
 }
 
-/* Whether it may have that and not more than its share. */
+/* Whether it may have that without more than its share. */
 static bool is_poor(
 	const struct pin_credit *credit, const struct pin_holding *holding, uint64_t need)
 {

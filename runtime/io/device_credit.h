@@ -5,29 +5,30 @@
  *
  * A worker takes more than it needs at once and keeps the credit of ended
  * requests, as long as no worker lacks it: so while it has credit of its own
- * neither the start nor the end of a request touches the word. Unused it keeps
- * little (`keep`), an eighth of all credit if each worker does, and comes down
- * to half of that when it has more: so not each end gives back. An only worker
- * keeps all it has had, as no other could want that (`spare_max`).
+ * neither the start nor the end of a request touches the word. It keeps little
+ * unused credit (`keep`), an eighth of all credit if each worker does so, and
+ * comes down to half of that when it has more, so that not each end gives back.
+ * A worker that is alone keeps all it has had (`spare_max`).
  *
  * A worker that gets no credit queues its requests. If it has others in the
- * device their ends bring it credit, unless it has less than its share: all
- * credit divided by those that use it. Then, and when it has nothing there, it
- * queues with the waiters (queue/wait_queue.h), oldest first. While any worker
- * is queued no other takes, and all workers give back the credit of each ended
- * request. So each comes to its share, and a large request is not passed by
- * small ones. A worker that queues gives back its unused credit, and queues for
- * all that it needs: else two could wait for each other's part.
+ * device their completions bring it credit, unless it has less than its share:
+ * all credit divided by the workers that use it. Then, and when it has no
+ * request there, it joins the wait queue (queue/wait_queue.h), oldest first.
+ * While any worker is queued no other takes credit, and all workers give back
+ * the credit of each ended request. So each worker comes to its share, and
+ * small requests do not pass a large one. A worker that queues gives back its
+ * unused credit, and queues for all that it needs: else two could wait for each
+ * other's part.
  *
- * Fewer than before (pin_credit_set): each worker comes down in proportion, as
+ * Under a lower limit (pin_credit_set) each worker comes down in proportion, as
  * its requests end. A request larger than the limit costs all of it, so it has
- * the device to itself. With `is_exact`, for limits that a user has set,
- * nothing is kept unused, as a large request could not get at that; otherwise a
+ * the device to itself. With `is_exact`, for limits that a user has set, no
+ * credit is kept unused, since a large request could not get it; otherwise a
  * large one costs at most half of the limit, and while there are several
- * workers an eighth stays for those who have less than their share.
+ * workers an eighth stays for those that have less than their share.
  *
  * [CREDIT-1] is [WAIT-1]: give back (RMW), fence, look for waiters; queue,
- * fence, look for credit. A new limit is something given back.
+ * fence, look for credit. A new limit counts as credit given back.
  * [CREDIT-2] the granting worker stores the amount, then `is_granted` (release)
  * -> the worker loads that (acquire).
  *
@@ -36,8 +37,9 @@
  * of each holding. 3. a waiting worker has a request in the device, or is
  * queued.
  *
- * A holding is its worker's, or that of the holder of the worker's ring
- * (worker/ring_lock.h); pin_credit_granted() describes how another gets to it.
+ * Only its worker uses a holding, or the holder of the worker's ring
+ * (worker/ring_lock.h); pin_credit_granted() describes how another thread gets
+ * to it.
  */
 #ifndef PIN_IO_DEVICE_CREDIT_H
 #define PIN_IO_DEVICE_CREDIT_H
@@ -194,14 +196,14 @@ static inline void pin_credit_end(
 }
 
 /*
- * A request of `pages` waits here for credit, and got none. Queues if nothing
- * else would bring it any.
+ * A request of `pages` waits here for credit, and got none. Joins the queue if
+ * no completion would bring it any.
  */
 void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, uint32_t pages);
 
 /*
  * On the worker, after its notification, and at any other time: takes over
- * granted credit. True: something was.
+ * granted credit. True: there was some.
  */
 bool pin_credit_collect(struct pin_holding *holding);
 

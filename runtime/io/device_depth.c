@@ -142,7 +142,7 @@ static void conclude(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns
 	stay(depth);
 }
 
-/* Much of what takes longer than it has to waits in the device. */
+/* Requests that take longer than they must mostly wait in the device. */
 static bool has_queue(const struct pin_depth *depth, uint64_t latency_ns)
 {
 	return latency_ns > depth->latency_ns_min + depth->latency_ns_min / 2;
@@ -158,8 +158,8 @@ static void begin_anew(struct pin_depth *depth, uint64_t rate, uint64_t latency_
 }
 
 /*
- * Follows the rate at the present depth. A few odd intervals begin anew, as the
- * load has changed; enough steady ones begin a trial.
+ * Follows the rate at the present depth. After a few odd intervals it begins
+ * anew, since the load has changed; after enough steady ones a trial begins.
  */
 static void measure(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 {

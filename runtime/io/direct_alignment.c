@@ -68,7 +68,7 @@ static int ask_alignment(int fd, struct pin_device *device)
 }
 
 /*
- * Asks a kernel or a file system that has no such report: by reading one block.
+ * Where kernel or file system do not report it: tries by reading one block.
  */
 static bool try_direct_read(int fd, uint32_t align)
 {

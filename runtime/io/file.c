@@ -49,7 +49,7 @@ enum {
 	ASSUMED_AFTER = 16,
 };
 
-/* Where the kernel will not say how much is cached: is the first byte? */
+/* Where the kernel reports no share: whether the first byte is cached. */
 static uint32_t probe_cached(int fd)
 {
 	uint8_t byte;
@@ -222,18 +222,18 @@ static bool is_made_up(uint32_t type)
 }
 
 /*
- * What follows from the file system. io_uring goes on by itself after a short
- * read, from where the file system says it has got to. FUSE does not say it
- * when its server has asked for direct I/O, so the same bytes come again (seen
- * with 6.18; fuse_direct_IO).
+ * Sets flags that follow from the file system. io_uring goes on by itself after
+ * a short read, at the position that the file system reports. FUSE does not
+ * report it when its server has asked for direct I/O, so the same bytes come
+ * again (seen with 6.18; fuse_direct_IO).
  */
 static uint32_t system_flags(int fd, const struct stat *status)
 {
 	struct statfs system;
 
 	/*
-	 * Neither FUSE nor what the kernel makes up has a device of its own;
-	 * all others are spared the call, which a server may fail.
+	 * Neither FUSE nor virtual file systems have a device of their own; all
+	 * others are spared the call, which a server may fail.
 	 */
 	if (major(status->st_dev) != 0) {
 		return 0;

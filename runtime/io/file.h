@@ -20,8 +20,8 @@
 
 /*
  * Why a request cannot be submitted, in words: which field, which value, what
- * it may be. Checks that refuse take a place for the words, NULL on the hot
- * path; a caller that was refused and has a log asks once more with one.
+ * it may be. Checks that refuse take a buffer for the words, NULL on the hot
+ * path; a caller that was refused and has a log asks once more with a buffer.
  */
 
 struct pin_refusal {
@@ -35,9 +35,9 @@ int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
 /* ---- file systems ---- */
 
 /*
- * What a device asks of reads past the page cache: alignments, and how much it
- * transfers at once. It holds for all files of a file system, so a worker asks
- * once per device and remembers it.
+ * The needs of a device for reads past the page cache: alignments, and how much
+ * it transfers at once. They hold for all files of a file system, so a worker
+ * asks once per device and remembers them.
  */
 
 struct pin_device {
@@ -132,10 +132,10 @@ int pin_file_check_path(const struct pinion_file_options *options, const char *p
  * Fills `file` for an open descriptor, which it takes over; on failure the
  * descriptor is closed. `cache` may be NULL. Errors as pinion_file_open().
  *
- * A file of up to `assumed_bytes_max` bytes is taken to be in the page cache,
- * and the kernel is not asked, if many before it were. Its reader tries it with
- * RWF_NOWAIT, as a whole and before all else, and passes a result that is not
- * the whole file to pin_file_correct(). 0: none is.
+ * If many files before it were in the page cache, a file of up to
+ * `assumed_bytes_max` bytes is assumed to be there, too, and the kernel is not
+ * asked. Its reader first tries to read all of it with RWF_NOWAIT, and passes a
+ * result that is not the whole file to pin_file_correct(). 0: none is assumed.
  */
 int pin_file_adopt(struct pinion_file *file, int fd, uint32_t direct, uint64_t assumed_bytes_max,
 	struct pin_device_cache *cache);

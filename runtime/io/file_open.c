@@ -55,8 +55,8 @@ PIN_APART int pin_refuse(struct pin_refusal *why, int error, const char *format,
 }
 
 /*
- * Each combination that cannot work has words of its own, as these are mistakes
- * in the caller's source.
+ * Each combination that cannot work has a message of its own, since these are
+ * mistakes in the caller's source.
  */
 static int check_flags(uint32_t flags, struct pin_refusal *why)
 {

@@ -9,9 +9,8 @@
  *
  * ThreadSanitizer: the worker writes what a read fills, and reads what a write
  * takes, once at the submission and once at the completion. A thread that
- * touches it in between and has nothing that comes before the completion races
- * with that. A completion comes after its submission, whichever thread reaps
- * it.
+ * touches it in between, without an order before the completion, races with
+ * that. A completion comes after its submission, whichever thread reaps it.
  *
  * Of long pieces of memory the first MiB is marked: their shadow would be as
  * long.

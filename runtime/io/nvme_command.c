@@ -14,7 +14,7 @@
 
 _Static_assert(offsetof(struct io_uring_sqe, cmd) + sizeof(struct nvme_uring_cmd) <=
 		2 * sizeof(struct io_uring_sqe),
-	"a command fits a wide entry");
+	"a command fits a 128-byte entry");
 
 uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uint64_t length)
 {

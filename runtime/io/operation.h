@@ -8,14 +8,14 @@
  * column too few, out of the order of enum pinion_op, or without one of its
  * functions does not compile.
  *
- * What the rest of the library asks of an operation is a trait, so that no code
- * compares operations by name.
+ * Properties of operations that the rest of the library needs are traits, so
+ * that no code compares operations by name.
  *
  * Two rules for what a row names: (1) `prepare` neither blocks nor has effects,
  * since an entry may be prepared again: after an interrupt, on another ring, or
- * as a call. (2) What blocks, which is every `execute`, is called by a worker
- * that has left the search, or others would rely on it: ring polls do so by
- * themselves, for all else there is pin_requests_carry_out().
+ * as a call. (2) Every `execute` may block, so a worker leaves the search
+ * before it calls one, or others would rely on it: ring polls do so by
+ * themselves, all other callers use pin_requests_carry_out().
  */
 #ifndef PIN_IO_OPERATION_H
 #define PIN_IO_OPERATION_H
@@ -27,8 +27,8 @@
 
 /*
  * OP(set, name, prefix of the name, needs, traits, opcode, check, prepare,
- * goes_on, execute). `set` is passed through; only the library submits what has
- * the prefix PIN.
+ * goes_on, execute). `set` is passed through; only the library submits
+ * operations with the prefix PIN.
  *
  * needs: a bit of enum pinion_io_feature, 0, or PIN_NEEDS_NO_RING. Where a ring
  * lacks it the worker carries the operation out by a call instead.

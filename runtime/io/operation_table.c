@@ -137,8 +137,8 @@ static void prepare_open(
 
 /*
  * A FIFO to be written that no process reads, and a socket, end like a block
- * device without a medium: the kernel says ENXIO of each, and does not say of
- * which.
+ * device without a medium: the kernel returns ENXIO for each, and does not say
+ * for which.
  */
 static bool open_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
@@ -173,7 +173,7 @@ static void prepare_open_plain(
 	io_uring_prep_openat2(sqe, options->directory_fd, request->path, how);
 }
 
-/* Where a path starts, and nothing that only an open would heed. */
+/* Where a path starts; options that only an open uses are refused. */
 static int check_directory(const struct pinion_file_options *given, struct pin_refusal *why)
 {
 	struct pinion_file_options options;

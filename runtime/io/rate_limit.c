@@ -68,10 +68,10 @@ static uint64_t at_least_share(const struct pin_rate *rate, uint64_t amount)
 }
 
 /*
- * A reservation from before the last change of its rate: all that was usable is
- * kept as far as it would be reserved now, and the rest goes back, at the
- * present rate. Nothing is kept where there was no rate meanwhile; amounts not
- * yet usable are void.
+ * A reservation from before the last change of its rate: the worker keeps as
+ * much of the usable amount as it would reserve now, and gives the rest back,
+ * at the present rate. It keeps nothing where there was no rate meanwhile;
+ * amounts not yet usable are void.
  */
 static void renew_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 	enum pin_limited kind, uint64_t wanted)

@@ -5,17 +5,19 @@
  *
  * A worker reserves as much as it needs, or the amount of a millisecond, and
  * uses that up by itself: so the lock, and the line it is in, are touched about
- * once in a millisecond however many requests there are. It learns from when on
- * it may use it, and waits by its own timer, without a wake.
+ * once in a millisecond however many requests there are. The reservation says
+ * from when on the worker may use it; it waits for that by its own timer,
+ * without a wake.
  *
- * An amount is saved up before it may be used: at any moment all that could
- * start was paid for by time that has passed. So a change of a rate owes
- * nothing to earlier starts and gives nothing away: it changes the slope from
- * that moment on. Time that has passed unused counts at the rate that was in
- * force. Reservations that could not be used yet are void, and the thread that
- * has set the rates has each worker check again (worker/request.h). Of older
- * ones that it could use a worker then keeps no more than it would reserve now,
- * and gives the rest back. A set to the same rate changes nothing.
+ * An amount is saved up before it may be used: at any moment time that has
+ * passed has paid for all that could start. So a change of a rate owes nothing
+ * to earlier starts and gives nothing away: it changes the slope from that
+ * moment on. Time that has passed unused counts at the rate that was in force.
+ * Reservations that could not be used yet are void, and the thread that has set
+ * the rates has each worker check again (worker/request.h). Of older
+ * reservations that it could use, a worker then keeps no more than it would
+ * reserve now, and gives the rest back. Setting the same rate again changes
+ * nothing.
  *
  * [LIMIT-1] a thread that changes rates changes `epoch` with them, under the
  * lock, then has the workers check (release) -> a worker that checks (acquire)
@@ -42,10 +44,10 @@
 /*
  * A rate: a number of bytes, or requests, in a second and no more.
  *
- * It is kept as two instants. Until `free_ns` everything is spoken for: a
- * caller reserves an amount, which moves it on by the amount's time at this
- * rate, and may use the amount when that instant has come. So a waiter knows
- * for how long, and needs no wake. Unused time may be made up for: the last
+ * It is kept as two instants. Until `free_ns` all time is reserved: a caller
+ * reserves an amount, which moves it on by the amount's time at this rate, and
+ * may use the amount when that instant has come. So a waiter knows for how
+ * long, and needs no wake. Unused time may be made up for: the last
  * PIN_RATE_BURST_NS, or one reservation of any size, so that after a pause each
  * request starts at once.
  *

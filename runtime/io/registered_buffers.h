@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A registry: the memory that a ring's kernel side knows, so that reads into it
- * skip the mapping.
+ * A registry: memory that is registered with a ring, so that for reads into it
+ * the kernel need not map it.
  *
  * It consists of regions, one arena each, which are registered with the kernel
  * as ranges of at most 1 GiB; which range holds a buffer follows from its
@@ -10,10 +10,10 @@
  * quarter and so on: the buffers used most are at its front.
  *
  * One registry may serve many rings. Registering an arena on each of them would
- * charge it as often; instead all are registered once, on a ring of no other
- * use, and each worker's ring clones its table (Linux 6.12), which charges
- * nothing. Only a ring's own thread may copy from it when it was set up for a
- * single issuer, as the workers' are; hence the shared ring is not.
+ * charge it each time; instead all are registered once, on a ring that has no
+ * other use, and each worker's ring clones its table (Linux 6.12), which
+ * charges nothing. Only a ring's own thread may copy from it when it was set up
+ * for a single issuer, as the workers' are; hence the shared ring is not.
  *
  * Filled in before any lookup; lookups are any thread's.
  *
@@ -89,9 +89,10 @@ static inline int pin_grown_index(
 size_t pin_registry_range_bytes(size_t buffer_bytes);
 
 /*
- * Registers as much of the regions on `uring` as may be, and has them say how
- * much it is. Returns the sum. `*out_error`: why it is not all, negative, or 0.
- * `slot_count` empty entries follow, unless nothing was registered.
+ * Registers as much of the regions on `uring` as the kernel allows, and stores
+ * in them how much that is. Returns the sum. `*out_error`: why it is not all,
+ * negative, or 0. `slot_count` empty entries follow, unless nothing was
+ * registered.
  */
 size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
 	struct io_uring *uring, int *out_error);

@@ -5,14 +5,15 @@
  *
  * A table of as many slots as were registered with the ring, in sets of four; a
  * file's record (file_record.c) says which set is its own. A file is registered
- * when it has been used a few times on this ring: a file that is read once or
- * twice would only pay for it. Where its set is full, or the kernel refuses, it
- * is used by its descriptor; so is every file that the library did not open.
+ * when it has been used a few times on this ring: for a file that is read once
+ * or twice that would only cost time. Where its set is full, or the kernel
+ * refuses, it is used by its descriptor; so is every file that the library did
+ * not open.
  *
  * A closed file's slot is given up by its owner, on a message. The kernel looks
  * into a slot when an entry is submitted, and from then on the request holds
  * the file itself; so a slot may be changed as soon as the last entry that
- * names it has been submitted, though its requests be in flight.
+ * names it has been submitted, even while its requests are in flight.
  *
  * Used by the thread that may use the ring.
  *
@@ -134,8 +135,9 @@ struct pin_file_slot {
 };
 
 /*
- * A file that is not registered, perhaps not even open any more; then another
- * whose record took its place goes on where it stopped, which does no harm.
+ * A file that is not registered, and perhaps closed by now. If another file's
+ * record has its address then, that file's count begins where this one's ended,
+ * which does no harm.
  */
 struct pin_file_candidate {
 	const struct pin_file_record *record;
@@ -222,9 +224,9 @@ static inline bool pin_file_slot_is_awaited(const struct pin_file_slot *slot, ui
 }
 
 /*
- * Counts a use of a file that was not found, and registers it when that is
- * worth it: true, and it will be found. `head` is the submission queue's:
- * entries before it have been submitted.
+ * Counts a use of a file that was not found, and registers it when that pays:
+ * true, and it will be found. `head` is the submission queue's: entries before
+ * it have been submitted.
  */
 bool pin_file_table_note(
 	struct pin_file_table *table, const struct pinion_file *file, uint32_t head);

@@ -337,7 +337,7 @@ static uint32_t command_length(struct pinion_request *request)
 
 static void submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
-	struct io_uring_sqe *sqe = pin_ring_wide_entry(ring);
+	struct io_uring_sqe *sqe = pin_ring_sqe128_entry(ring);
 	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;
 	uint32_t length = command_length(request);
@@ -358,7 +358,7 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 		command_length(request) == 0) {
 		return false;
 	}
-	PIN_DCHECK(ring->is_wide);
+	PIN_DCHECK(ring->is_sqe128);
 	submit_command(ring, request);
 	return true;
 }
@@ -384,7 +384,7 @@ static PIN_APART void note_gathered(struct pin_ring *ring, const struct pinion_r
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
-	PIN_DCHECK(!ring->is_wide); /* its entries have another size */
+	PIN_DCHECK(!ring->is_sqe128); /* its entries have another size */
 	if (PIN_UNLIKELY(!pin_ring_has_room(ring, 1) || pin_request_is_beyond(ring, request))) {
 		return false;
 	}
@@ -446,7 +446,7 @@ static int32_t without_restarts(int32_t error)
 
 static void submit_again(struct pin_ring *ring, struct pinion_request *request)
 {
-	if (PIN_UNLIKELY(ring->is_wide)) {
+	if (PIN_UNLIKELY(ring->is_sqe128)) {
 		submit_command(ring, request);
 	} else {
 		submit_rest(ring, request);
@@ -537,7 +537,7 @@ struct pinion_request *pin_request_complete_command(
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
-	PIN_DCHECK(ring->is_wide);
+	PIN_DCHECK(ring->is_sqe128);
 	return pin_request_complete(
 		ring, user_data, pin_command_result(result, command_length(request)));
 }

@@ -3,9 +3,8 @@
  * Requests between a worker and its ring: turning one into a submission entry,
  * and deciding at each completion whether it is done or must go on.
  *
- * What differs from one operation to the other is its row in io/operation.h:
- * what its inputs must be, how its entry is made, and whether a completion is
- * its end.
+ * Operations differ by their rows in io/operation.h: which inputs they need,
+ * how their entries are made, and whether a completion is their end.
  *
  * Called by the worker whose ring it is. worker/request.h describes how a
  * request gets to that worker, which threads may end it early, and which enters
@@ -31,8 +30,7 @@
 /* ---- states ---- */
 
 /*
- * What a request consists of besides what its user sees: its private part, and
- * how far it has got.
+ * The private part of a request, which its user does not see, and its state.
  */
 
 /* A place in a list of which one can be taken out of the middle. */
@@ -111,11 +109,11 @@ struct pin_request {
 	bool is_secondary;	/* not on the first ring: worker/request.h; false when it ends */
 	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
-	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
+	bool is_borrowed_own;	/* `borrowed`: by pin_pool_borrow_own() */
 	/*
-	 * Set by the library, of a request of its own: time that it is queued
+	 * Set by the library, for a request of its own: time that it is queued
 	 * does not count. Meanwhile `deadline_ns` is the time that is left;
-	 * when it starts that becomes a deadline again.
+	 * when the request starts that becomes a deadline again.
 	 */
 	bool stops_clock;
 	struct pin_request_link link;
@@ -130,7 +128,7 @@ struct pin_request {
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
-		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */
+		struct pin_entry *borrowed;	  /* of a transfer: whose memory it uses */
 	};
 	/* Last: most have none, and so touch one cache line less. */
 	struct pin_timer deadline;
@@ -148,9 +146,9 @@ static inline struct pinion_request *pin_request_of_link(struct pin_request *pri
 
 /*
  * The kernel gets a longer transfer in parts of this size: as much as the
- * device has at once by default. Between parts others have their turn, cancels
- * and deadlines take effect, and what one call can move at most (2 GiB) limits
- * nothing. A multiple of all alignments.
+ * device has at once by default. Between parts others have their turn, and
+ * cancels and deadlines take effect; and the most that one call can move (2
+ * GiB) is no limit. A multiple of all alignments.
  *
  * Where a rate is kept parts may be shorter (worker/device_queue.c), by a power
  * of two, down to PIN_REQUEST_PART_BYTES_MIN. The size changes between parts
@@ -210,7 +208,7 @@ static inline void pin_request_reset(struct pinion_request *request)
 }
 
 /*
- * A transfer that is nothing for the first ring: that might get it wrong
+ * A transfer that must not go to the first ring: the ring might get it wrong
  * (PIN_FILE_PLAIN), or cannot carry it (PIN_FILE_COMMANDS).
  */
 static inline bool pin_request_is_special(const struct pinion_request *request)
@@ -272,8 +270,8 @@ extern const struct pin_operation pin_operations[PIN_OP_COUNT];
 /* ---- entries of transfers ---- */
 
 /*
- * Reads and writes: their entries, and where they go on when a completion was
- * not all. For the table of operations, whose columns say what each is to do.
+ * Reads and writes: their entries, and where they go on after a completion of a
+ * part. For the table of operations, whose columns say what each function does.
  */
 
 enum {
@@ -396,7 +394,7 @@ bool pin_socket_recvmsg_goes_on(
 uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uint64_t length);
 
 /*
- * Fills in an entry of a wide ring, all but its user_data. The range was cut by
+ * Fills in a 128-byte entry, all but its user_data. The range was cut by
  * pin_command_length(), and is not empty. `index` is that of the registered
  * range that holds the memory, or -1.
  */
@@ -414,16 +412,15 @@ int32_t pin_command_read(
 
 /*
  * Reads that the page cache can answer: the worker copies them at once with
- * preadv2(RWF_NOWAIT), which costs a read that comes alone less than the way
- * through a ring and back, and never waits for a disk. Reads that come together
- * share an enter and go by the ring (worker/submit.c), unless there are rates
- * to keep: cached reads are not limited.
+ * preadv2(RWF_NOWAIT), which never waits for a disk and, for a read that comes
+ * alone, costs less than the way through a ring and back. Reads that come
+ * together share an enter and go by the ring (worker/submit.c), unless there
+ * are rates to keep: cached reads are not limited.
  *
- * Tried on files of which something was cached when they were opened. Whether
- * the next is worth the system call is learnt from the last: after a miss one
- * read is not tried, after the next miss two, then four, up to 64; a hit has
- * all be tried again. So a file that was cached once and is no longer costs
- * little.
+ * Tried on files of which something was cached when they were opened. Earlier
+ * tries decide whether the next one is worth the system call: after a miss one
+ * read is not tried, after the next miss two, then four, up to 64; after a hit
+ * all are tried again. So a file that is cached no longer costs little.
  *
  * Called by the worker; its own, one for each. Large reads go through the ring,
  * where the kernel's threads may copy them while the worker goes on.
@@ -487,8 +484,8 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
 bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_request *request);
 
 /*
- * The same for a read of a namespace (PIN_FILE_COMMANDS) and a wide ring. False
- * also where there is nothing to read.
+ * The same for a read of a namespace (PIN_FILE_COMMANDS) and a ring of 128-byte
+ * entries. False also where there is nothing to read.
  */
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request);
 
@@ -511,7 +508,7 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
-/* The same for a wide ring. */
+/* The same for a ring of 128-byte entries. */
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 

@@ -59,9 +59,9 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	pin_meter_add(&ring->meter->ring_enters, 1);
 	ring->asked_count += (flags & IORING_ENTER_GETEVENTS) != 0 ? 1 : 0;
 	/*
-	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
-	 * next enter. ETIME: the wait has lasted its time. Anything else means
-	 * the ring itself is broken.
+	 * EINTR, EAGAIN and EBUSY leave entries in the queue, for the next
+	 * enter. ETIME: the wait has lasted its time. Anything else means the
+	 * ring itself is broken.
 	 */
 	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 		rc == -ENOMEM);
@@ -123,11 +123,11 @@ int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file)
 	return -1;
 }
 
-struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring)
+struct io_uring_sqe *pin_ring_sqe128_entry(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe;
 
-	PIN_CHECK(ring->is_wide);
+	PIN_CHECK(ring->is_sqe128);
 	sqe = pin_ring_entry_again(ring);
 	PIN_CHECK((size_t)(sqe - ring->uring.sq.sqes) < ring->uring.sq.ring_entries);
 	/* Its index counts entries of twice that size. */
@@ -217,7 +217,7 @@ static PIN_INLINE uint32_t reap_sized(
 	uint32_t head = *cq->khead; /* only this thread moves it */
 	uint32_t delivered = 0;
 
-	PIN_DCHECK(shift == (ring->is_wide ? 1 : 0));
+	PIN_DCHECK(shift == (ring->is_sqe128 ? 1 : 0));
 	PIN_DCHECK(IO_URING_READ_ONCE(*cq->koverflow) == 0); /* invariant 1 */
 	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
 	while (head != io_uring_smp_load_acquire(cq->ktail)) {
@@ -313,8 +313,8 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 }
 
 /*
- * Submits. Deferred completions are handed over in the same enter where the
- * last ones had such; where all was over at once, asking for them is in vain.
+ * Submits. The same enter asks for deferred completions if the last enters have
+ * brought some; where requests are over at once, asking is in vain.
  */
 static PIN_INLINE void submit(struct pin_ring *ring)
 {
@@ -353,7 +353,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 {
 	uint32_t delivered;
 
-	PIN_DCHECK(!ring->is_wide);
+	PIN_DCHECK(!ring->is_sqe128);
 	if (PIN_UNLIKELY(ring->is_fallback)) {
 		return poll_fallback(ring, deliver, arg);
 	}
@@ -367,9 +367,9 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	return delivered;
 }
 
-uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+uint32_t pin_ring_poll_sqe128(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
-	PIN_CHECK(ring->is_wide);
+	PIN_CHECK(ring->is_sqe128);
 	if (pin_ring_unsubmitted(ring) > 0 || has_task_work(ring)) {
 		enter(ring, IORING_ENTER_GETEVENTS);
 	}
@@ -419,18 +419,18 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	ring->doorbell_is_armed = true;
 }
 
-void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *sqe128)
 {
 	struct io_uring_sqe *sqe;
 
-	PIN_CHECK(wide->is_wide && !ring->is_wide);
+	PIN_CHECK(sqe128->is_sqe128 && !ring->is_sqe128);
 	if (ring->watch_is_armed) {
 		return;
 	}
 	PIN_DCHECK(!ring->is_fallback && !ring->is_polled);
 	/* Not multishot: the wait is over with the first, and polls anew. */
 	sqe = pin_ring_next_entry(ring);
-	io_uring_prep_poll_add(sqe, wide->uring.ring_fd, POLLIN);
+	io_uring_prep_poll_add(sqe, sqe128->uring.ring_fd, POLLIN);
 	sqe->user_data = PIN_RING_TAG_WATCH;
 	ring->watch_is_armed = true;
 }
@@ -454,7 +454,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 		pin_sync_waits_sleep(ring, deadline_ns);
 		return;
 	}
-	PIN_CHECK(!ring->is_polled && !ring->is_wide);
+	PIN_CHECK(!ring->is_polled && !ring->is_sqe128);
 	/* Else no doorbell would end it. */
 	PIN_DCHECK(ring->doorbell_kind != PIN_DOORBELL_EVENTFD || ring->doorbell_is_armed);
 	if (deadline_ns != PIN_NO_DEADLINE) {
@@ -498,7 +498,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 		cancel_fallback(ring, user_data);
 		return;
 	}
-	PIN_CHECK(!ring->is_polled && !ring->is_wide);
+	PIN_CHECK(!ring->is_polled && !ring->is_sqe128);
 	PIN_DCHECK(user_data > PIN_RING_TAG_WATCH); /* a request's */
 	sqe = zeroed(pin_ring_next_entry(ring));
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
@@ -542,7 +542,7 @@ void pin_ring_doorbell(struct pin_ring *ring)
 		}
 		return;
 	}
-	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_MESSAGE); /* polled and wide ones have none */
+	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_MESSAGE); /* a secondary ring has none */
 	/*
 	 * Giving up for want of a few bytes of kernel memory would lose the
 	 * wake, so try until they are there. EOVERFLOW: the ring is full of

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A ring: one worker's io_uring, created and used on that worker's thread alone
- * and freed when its runtime is destroyed. A shared one is used by other
- * workers as well, one at a time, by a lock that is not of this file
+ * and freed when its runtime is destroyed. Other workers may use a shared ring
+ * as well, one at a time, under a lock that is not in this file
  * (worker/ring_lock.h).
  *
  * Set-up asks for everything at once and gives up flags step by step where the
  * kernel refuses them; entries are halved where memory is short. Submissions
- * gather and go out in one enter per loop. A credit keeps requests in flight,
- * with a cancel for each, below the completion queue's size, so it cannot
- * overflow. With deferred task
- * work the kernel hands over at most some twenty completions per enter, so
- * reaping goes on until its flag is clear. A shared ring does without that: its
- * completions have to appear while its worker is busy elsewhere, for which the
- * kernel may interrupt it.
+ * gather and go out in one enter per loop. A credit keeps the number of
+ * requests in flight, with a cancel for each, below the completion queue's
+ * size, so the queue cannot overflow. With deferred task work the kernel hands
+ * over at most some twenty completions per enter, so reaping goes on until its
+ * flag is clear. A shared ring has no deferred task work: its completions have
+ * to appear while its worker is busy elsewhere, for which the kernel may
+ * interrupt the worker.
  *
  * The doorbell is how another thread ends a wait in this ring: a message posted
  * with IORING_REGISTER_SEND_MSG_RING where the kernel has it, else an eventfd
@@ -22,17 +22,18 @@
  *
  * A polled ring is a worker's second one: the device raises no interrupt for
  * requests there, and completions appear in an enter that polls it. It takes
- * reads and writes past the page cache and nothing else: no doorbell, no
- * cancel; and it cannot be waited in, only asked, without waiting.
+ * reads and writes past the page cache and nothing else, no doorbell and no
+ * cancel, and no thread can wait in it: a worker only asks it, without waiting.
  *
- * A wide ring is another one beside the first: its entries and completions have
- * twice the size, which is what commands to a device need (nvme_command.c). No
- * doorbell, no cancel; it is not waited in either, but the first ring may watch
- * it, which ends a wait there when something completes here.
+ * A ring of 128-byte entries (`is_sqe128`) is another one beside the first: its
+ * entries and completions have twice the size, as commands to a device need
+ * (nvme_command.c). It has no doorbell and no cancel, and no thread waits in
+ * it; but the first ring may watch it, so that a completion here ends a wait
+ * there.
  *
  * Without io_uring the same interface executes entries by system call, a few
- * per poll, see sync_ring.c. Of these, polls of descriptors alone are in flight
- * for longer, and a wait is for them: sync_wait.c.
+ * per poll, see sync_ring.c. Of these only polls of descriptors are in flight
+ * for longer, and a worker can wait for them: sync_wait.c.
  *
  * Invariants: (1) in_flight <= credit, and with those cancels whose requests
  * have completed as well; so in_flight + cancelling <= 2 * credit < CQ entries.
@@ -64,7 +65,7 @@
 enum {
 	PIN_RING_TAG_DOORBELL = 1, /* a message or the eventfd's poll */
 	PIN_RING_TAG_CANCEL = 2,   /* of a cancel, not of what it cancels */
-	PIN_RING_TAG_WATCH = 3,	   /* the poll of a wide ring */
+	PIN_RING_TAG_WATCH = 3,	   /* the poll of a ring of 128-byte entries */
 };
 
 enum pin_doorbell_kind {
@@ -84,7 +85,7 @@ struct pin_ring_options {
 	bool is_fallback;
 	bool is_shared;			 /* threads other than the creator's may use it, in turns */
 	bool is_polled;			 /* -EINVAL where the kernel has none such */
-	bool is_wide;			 /* -EINVAL where the kernel has none such */
+	bool is_sqe128;			 /* -EINVAL where the kernel has none such */
 	const struct pin_kernel *kernel; /* the features found to work */
 };
 
@@ -135,7 +136,7 @@ struct pin_ring {
 	void *ask_arg;
 	bool is_fallback;
 	bool is_polled;
-	bool is_wide;
+	bool is_sqe128;
 	bool is_deferred; /* completions appear only inside an enter */
 	bool has_task_flag;
 	bool has_no_iowait;
@@ -200,9 +201,9 @@ size_t pin_ring_register(struct pin_ring *ring, uint8_t *memory, size_t bytes, s
 
 /*
  * Takes over the buffers registered on `source`, a ring of any thread that is
- * not set up for a single issuer, as `registry` describes it; that outlives
- * this ring, `source` need not. Instead of pin_ring_register(). A negative
- * errno when the kernel does not do it; nothing has changed then.
+ * not set up for a single issuer, as `registry` describes them; the registry
+ * outlives this ring, `source` need not. It replaces pin_ring_register(). A
+ * negative errno when the kernel does not do it; nothing has changed then.
  */
 int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
 	const struct pin_registry *registry, uint32_t home_region);
@@ -221,8 +222,8 @@ int pin_ring_open_slots(struct pin_ring *ring, const struct pin_grown grown[PIN_
 int pin_ring_grow(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset, size_t bytes);
 
 /*
- * All from `offset` on, where a step begins, is registered no longer, and no
- * request may use it. Its pages can be given back then.
+ * Unregisters all memory from `offset` on, where a step begins and which no
+ * request may use. Its pages can be given back then.
  */
 void pin_ring_shrink(struct pin_ring *ring, enum pin_grown_kind kind, size_t offset);
 
@@ -290,8 +291,8 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 	return &sq->sqes[ring->sqe_index];
 }
 
-/* Like pin_ring_entry_again(), of a wide ring. */
-struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring);
+/* Like pin_ring_entry_again(), of a ring of 128-byte entries. */
+struct io_uring_sqe *pin_ring_sqe128_entry(struct pin_ring *ring);
 
 /* An entry where there is no free one, or no ring. */
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring);
@@ -306,9 +307,10 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_next_entry(struct pin_ring *ring
 }
 
 /*
- * A submission entry, counted as in flight, for what has just completed and
- * goes on, or has looked at the room: there always is one. It is not zeroed, so
- * one of liburing's functions has to fill it in, and then user_data is set.
+ * A submission entry, counted as in flight, for a request that has just
+ * completed and goes on, or for which there is room: there always is one. It is
+ * not zeroed, so one of liburing's functions has to fill it in, and then
+ * user_data is set.
  */
 static PIN_INLINE struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring)
 {
@@ -371,8 +373,9 @@ bool pin_ring_owes_completions(const struct pin_ring *ring);
 uint32_t pin_ring_reaped(const struct pin_ring *ring);
 
 /*
- * There are polls to check, as their worker has run something since the last
- * check. Any thread: a guess then. Relaxed: whoever acts on it holds the ring.
+ * There are polls to check, since their worker has run something after the last
+ * check. Any thread: a guess then. Relaxed: a thread that acts on it holds the
+ * ring.
  */
 static inline bool pin_sync_waits_are_due(const struct pin_ring *ring)
 {
@@ -409,10 +412,10 @@ static inline void pin_ring_set_bound(struct pin_ring *ring)
 void pin_ring_submit(struct pin_ring *ring);
 
 /*
- * Submits gathered entries once they are two. From three on the kernel holds
+ * Submits gathered entries once there are two. From three on the kernel holds
  * them back until it has seen all, and makes one request of neighbours on the
- * disk: worth it for small ones, while of large ones the device then does fewer
- * at a time than it was given.
+ * disk: that pays for small requests, but with large ones the device then does
+ * fewer at a time than it was given.
  */
 void pin_ring_submit_pair(struct pin_ring *ring);
 
@@ -428,8 +431,8 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
  */
 uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
-/* The same for a wide ring, which pin_ring_poll() takes for a narrow one. */
-uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
+/* The same for a ring of 128-byte entries, which pin_ring_poll() misreads. */
+uint32_t pin_ring_poll_sqe128(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
 /*
  * Arms what pin_ring_wait needs to be interruptible. To be called before the
@@ -438,10 +441,10 @@ uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, 
 void pin_ring_prepare_wait(struct pin_ring *ring);
 
 /*
- * The same for a second ring, so that a completion in `wide` ends a wait in
- * `ring` as well. For each wait: it ends one.
+ * The same for a second ring, so that a completion in `sqe128` ends a wait in
+ * `ring` as well. One call serves one wait.
  */
-void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide);
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *sqe128);
 
 /*
  * Submits and sleeps until there is a completion, at most until `deadline_ns`.
@@ -450,8 +453,8 @@ void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide);
 void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns);
 
 /*
- * Asks for the end of the entry in flight with that user_data, which completes
- * all the same, cancelled or not. At most once per entry: invariant 1.
+ * Asks the kernel to end the entry in flight with that user_data, which
+ * completes in any case, cancelled or not. At most once per entry: invariant 1.
  */
 void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data);
 
@@ -476,8 +479,8 @@ void pin_ring_doorbell(struct pin_ring *ring);
 int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
 
 /*
- * Polls of descriptors, which one call of ppoll(2) waits for, all together. All
- * are on the worker, but for the doorbell.
+ * Polls of descriptors, for all of which one call of ppoll(2) waits. All
+ * functions are called on the worker, except the doorbell.
  */
 
 int pin_sync_waits_init(struct pin_ring *ring);
@@ -507,8 +510,8 @@ bool pin_sync_waits_drop(struct pin_ring *ring, uint64_t user_data);
 int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe);
 
 /*
- * When some have been carried out: gives the thread the I/O priority back that
- * it had before the first that asked for another.
+ * After some entries have been carried out: gives the thread back the I/O
+ * priority that it had before the first entry that asked for another.
  */
 void pin_fallback_rest(void);
 

@@ -21,9 +21,10 @@ enum {
 	ENTRIES_MIN = 64,
 	CQ_PER_SQ = 4,
 	/*
-	 * In flight at most this share of the CQ, in sixteenths: each may be
-	 * cancelled, which completes as well, and the rest is for doorbells. Of
-	 * the CQ as it came out: the kernel caps it at 65536.
+	 * The share of the completion queue that requests in flight may fill,
+	 * in sixteenths: each may be cancelled, which completes as well, and
+	 * the rest is for doorbells. The queue has the size that the kernel
+	 * gave it, 65536 at most.
 	 */
 	CREDIT_SIXTEENTHS = 7,
 	SETUP_TRIES_MAX = 32,
@@ -41,14 +42,14 @@ static const uint32_t setup_ladder[] = {
 /*
  * A single issuer would be the only one to enter, and with cooperative or
  * deferred task work completions would appear only when it does. Those of a
- * wide ring have to appear while its thread waits in another.
+ * ring of 128-byte entries have to appear while its thread waits in another.
  */
 static size_t first_step(const struct pin_ring_options *options)
 {
 	if (options->is_shared) {
 		return PIN_ARRAY_COUNT(setup_ladder) - 1;
 	}
-	if (pin_kernel_has(options->kernel, PINION_IO_DEFER_TASKRUN) && !options->is_wide) {
+	if (pin_kernel_has(options->kernel, PINION_IO_DEFER_TASKRUN) && !options->is_sqe128) {
 		return 0;
 	}
 	return pin_kernel_has(options->kernel, PINION_IO_COOP_TASKRUN) ? 1 : 2;
@@ -57,10 +58,10 @@ static size_t first_step(const struct pin_ring_options *options)
 /* What the kernel counts of it, its headers left out. */
 static uint64_t queue_bytes(const struct io_uring_params *params, uint32_t entries)
 {
-	bool is_wide = (params->flags & IORING_SETUP_SQE128) != 0;
+	bool is_sqe128 = (params->flags & IORING_SETUP_SQE128) != 0;
 
-	return (uint64_t)entries * sizeof(struct io_uring_sqe) * (is_wide ? 2 : 1) +
-		(uint64_t)params->cq_entries * sizeof(struct io_uring_cqe) * (is_wide ? 2 : 1);
+	return (uint64_t)entries * sizeof(struct io_uring_sqe) * (is_sqe128 ? 2 : 1) +
+		(uint64_t)params->cq_entries * sizeof(struct io_uring_cqe) * (is_sqe128 ? 2 : 1);
 }
 
 /*
@@ -71,14 +72,14 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 {
 	uint32_t entries = options->entries;
 	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
-		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+		(options->is_sqe128 ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
 		(pin_kernel_has(options->kernel, PINION_IO_NO_SQARRAY) ? IORING_SETUP_NO_SQARRAY
 								       : 0);
 	size_t step = first_step(options);
 	uint32_t tries = 0;
 
 	PIN_CHECK(entries > 0);
-	PIN_CHECK(!options->is_polled || !options->is_wide);
+	PIN_CHECK(!options->is_polled || !options->is_sqe128);
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
 		struct io_uring_params params = {
 			.flags = setup_ladder[step] | always,
@@ -170,8 +171,8 @@ static int init_fallback(struct pin_ring *ring, uint32_t entries)
 }
 
 /*
- * Makes a complete ring or none. The polled and the wide ring have no doorbell,
- * since no worker waits in them.
+ * Makes a complete ring or none. A secondary ring has no doorbell, since no
+ * worker waits in it.
  */
 int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
 	const struct pin_ring_options *options, const struct pin_log *log)
@@ -196,11 +197,11 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	ring->is_initialised = true;
 	ring->lacks = ~options->kernel->features;
 	ring->is_polled = options->is_polled;
-	ring->is_wide = options->is_wide;
+	ring->is_sqe128 = options->is_sqe128;
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = pin_kernel_has(options->kernel, PINION_IO_NO_IOWAIT);
-	if (!ring->is_polled && !ring->is_wide) {
+	if (!ring->is_polled && !ring->is_sqe128) {
 		rc = setup_doorbell(ring, options->kernel, log);
 		if (rc < 0) {
 			pin_ring_fini(ring);

@@ -8,7 +8,7 @@
  * and so does every socket where a worker makes the calls itself. Both go on
  * here in the same way: the request's next entry is a poll (`asks_ready`), and
  * when that ends the operation is tried again. So a worker never sleeps in a
- * call on a socket, and of all that there is on sockets only a poll waits.
+ * call on a socket, and of all entries for sockets only polls wait.
  *
  * operation_table.c has the rows, sync_ring.c the calls, sync_wait.c how polls
  * wait without io_uring.
@@ -249,8 +249,8 @@ void pin_socket_prepare_new(
 
 /*
  * Whether polls may be ready again and again while no attempt gets on: a Unix
- * datagram socket has room, and the peer that a message names has none; what
- * waits for errors is woken by a hang-up, which is none.
+ * datagram socket has room, and the peer that a message names has none; a wait
+ * for errors is woken by a hang-up, which is no error.
  */
 static bool may_poll_in_vain(const struct pinion_request *request)
 {
@@ -306,9 +306,10 @@ bool pin_socket_accept_goes_on(
 }
 
 /*
- * -EAGAIN is the word of a Unix socket whose listener's queue is full, which no
- * poll waits for. After an attempt that was interrupted, or has begun, the
- * kernel goes on alone: it says what became of it, or that it is connected.
+ * A Unix socket answers -EAGAIN when its listener's queue is full, for which no
+ * poll can wait. After an attempt that was interrupted, or has begun, the
+ * kernel goes on alone: the next attempt gets the outcome, or that the socket
+ * is connected.
  */
 bool pin_socket_connect_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Polls of descriptors where io_uring is missing or forbidden: of all that a
- * worker then carries out, they alone wait.
+ * Polls of descriptors where io_uring is missing or forbidden: of all entries
+ * that a worker then carries out, only polls wait.
  *
  * A poll whose event is there is over at once. The worker keeps all others in
  * an array, which it checks with one call: when it has run something since the
  * last check, and when it sleeps, in that same call, as it would in its ring.
- * So there is no thread that only waits. The first of the array is the
- * doorbell, by which others end that sleep; it is made with the first poll that
- * waits, as most workers have none.
+ * So there is no thread that only waits. The first element of the array is the
+ * doorbell, by which other threads end that sleep; it is made with the first
+ * poll that waits, since most workers have none.
  *
  * ring.c calls this, on the worker; sync_ring.c has the calls that do not wait.
  *

@@ -141,12 +141,12 @@ void pin_transfer_prepare_write(
 
 /*
  * A vectored transfer goes on at the byte that `resume_bytes` counts: with one
- * range where that is within an element, else with whole elements. The element
- * is searched for from the first on, which only the few transfers that go on at
- * all pay for. Nothing is copied and nothing is kept but `resume_bytes`.
+ * range where that is within an element, else with whole elements. The search
+ * for the element begins at the first one, which costs only the few transfers
+ * that go on at all. Nothing is copied, and only `resume_bytes` is kept.
  *
- * `bytes` is the array then: a worker lends that buffer of a pool which has the
- * array, if any has, and knows nothing of those that have the elements.
+ * `bytes` is the array then: the request borrows the pool's buffer that has the
+ * array, if there is one, and knows nothing of buffers that have the elements.
  */
 
 /* What the next entry moves: `count` whole elements, or if 0 a range of one. */
@@ -314,10 +314,10 @@ static void count_short(struct pin_ring *ring, const struct pinion_request *requ
 }
 
 /*
- * The kernel makes one request of neighbours on the disk, and when a sector of
- * it is bad all of them fail; its cache fills pieces larger than a page, and a
- * reader that waits for a piece gets the error of all of it. Such an error may
- * be another's.
+ * The kernel makes one request of neighbours on the disk, and when one of its
+ * sectors is bad all of them fail; its cache fills pieces larger than a page,
+ * and a reader that waits for a piece gets the error of the whole piece. Such
+ * an error may come from another transfer's sector.
  */
 static bool may_be_anothers(const struct pinion_request *request, int64_t result)
 {
@@ -471,7 +471,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 	request->done_bytes = pin_request_of(request)->resume_bytes;
 	/*
 	 * FUSE asks for no alignment and commands end at blocks, so each part
-	 * goes on where one ended.
+	 * goes on where the last one ended.
 	 */
 	do {
 		count = transfer_once(ring, request, request->done_bytes);

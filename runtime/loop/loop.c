@@ -64,7 +64,7 @@ static inline void check_between_steps(const struct pin_worker *worker)
 	PIN_DCHECK(worker->untimed_batches <= UNTIMED_BATCHES_MAX + 1);
 	PIN_DCHECK(worker->device_queue.account_count <= PIN_ACCOUNTS);
 	PIN_DCHECK(worker->device_queue.queued == 0 || worker->device_queue.account_count > 0);
-	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->wide.in_flight);
+	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->sqe128.in_flight);
 }
 
 /* Runs one task or callback; false when there was none anywhere. */
@@ -81,19 +81,19 @@ static bool poll_once(struct pin_worker *worker)
  * ready ones where one alone would not be worth it. 0: something else is next,
  * a check is due, or thieves have taken all.
  */
-static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
+static PIN_INLINE uint32_t run_series(struct pin_worker *worker, uint32_t limit)
 {
 	const struct pin_shared *shared = worker->shared;
 
 	if (pin_deque_is_drained(&worker->deque)) {
 		return pin_list_has_several(&worker->ready) && worker->slow_reasons == 0 &&
 				pin_poll_is_ready_next(worker, shared)
-			? pin_poll_ready_row(worker, limit)
+			? pin_poll_ready_series(worker, limit)
 			: 0;
 	}
 	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
 			worker->slow_reasons == 0
-		? pin_poll_deque_row(worker, limit)
+		? pin_poll_deque_series(worker, limit)
 		: 0;
 }
 
@@ -224,18 +224,18 @@ static PIN_APART void leave_out(struct pin_worker *worker)
 	}
 }
 
-/* Tasks follow: a row begins. */
-static inline void begin_row(struct pin_worker *worker)
+/* Tasks follow: a series begins. */
+static inline void begin_series(struct pin_worker *worker)
 {
 	worker->row_ns = worker->now_ns - worker->away_ns;
 }
 
-/* The clock was read. Returns for how long tasks ran since the row began. */
-static inline uint64_t end_row(struct pin_worker *worker)
+/* The clock was read. Returns for how long tasks ran since the series began. */
+static inline uint64_t end_series(struct pin_worker *worker)
 {
 	uint64_t before_ns = worker->row_ns;
 
-	begin_row(worker);
+	begin_series(worker);
 	PIN_DCHECK(worker->row_ns >= before_ns);
 	return worker->row_ns - before_ns;
 }
@@ -412,11 +412,11 @@ static inline void note_gap(struct pin_worker *worker, uint64_t start_ns)
 }
 
 /* Tasks since the last reading of the clock. */
-static void end_last_row(struct pin_worker *worker, uint32_t tasks)
+static void end_last_series(struct pin_worker *worker, uint32_t tasks)
 {
 	worker->now_ns = worker->shared->host->now_ns();
 	pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
-	pin_metrics_note_row(worker, end_row(worker), tasks);
+	pin_metrics_note_series(worker, end_series(worker), tasks);
 }
 
 /* What it took, measured or as usual, and what it leaves for others. */
@@ -431,7 +431,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 			polls * pin_queue_interval_average_ns(&worker->queue_interval));
 	} else {
 		if (timed != polls) {
-			end_last_row(worker, polls - timed);
+			end_last_series(worker, polls - timed);
 		}
 		learn(worker, start_ns, polls);
 	}
@@ -459,7 +459,7 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t start_ns = begin_turn(worker, keeps_time);
 	bool has_begun = look_around(worker);
 
-	begin_row(worker);
+	begin_series(worker);
 	while (polls < tuning->budget_polls) {
 		uint64_t elapsed_ns;
 
@@ -469,7 +469,7 @@ static bool run_batch(struct pin_worker *worker)
 		}
 		polls++;
 		if (polls - timed < stride) {
-			polls += run_row(
+			polls += run_series(
 				worker, pin_min_u32(timed + stride, tuning->budget_polls) - polls);
 		}
 		if (keeps_time && has_only_submissions(worker)) {
@@ -489,14 +489,14 @@ static bool run_batch(struct pin_worker *worker)
 				polls * pin_queue_interval_average_ns(&worker->queue_interval));
 			elapsed_ns =
 				stride * pin_queue_interval_average_ns(&worker->queue_interval);
-			begin_row(worker);
+			begin_series(worker);
 		} else {
 			worker->now_ns = host->now_ns();
 			pin_meter_set(&worker->meter.clock_ns, worker->now_ns);
-			elapsed_ns = end_row(worker);
+			elapsed_ns = end_series(worker);
 		}
 		pin_spawn_note_time(worker);
-		pin_metrics_note_row(worker, elapsed_ns, stride);
+		pin_metrics_note_series(worker, elapsed_ns, stride);
 		stride = next_stride(worker, elapsed_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
@@ -570,7 +570,7 @@ static bool run_bound(struct pin_worker *worker)
 	}
 	if (polls > 0) {
 		worker->now_ns = host->now_ns();
-		pin_metrics_note_row(worker, worker->now_ns - start_ns, polls);
+		pin_metrics_note_series(worker, worker->now_ns - start_ns, polls);
 		learn(worker, start_ns, polls);
 	}
 	return polls > 0;

@@ -170,7 +170,7 @@ static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32
 }
 
 /* One by one, as long as each is next. After a theft there may be none. */
-static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
+static PIN_INLINE uint32_t poll_series(struct pin_worker *worker, uint32_t most,
 	enum pin_trace_source source, struct pin_link *(*take_next)(struct pin_worker *worker),
 	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
 {
@@ -210,22 +210,23 @@ static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
 	struct pin_link *link = pin_list_pop(&worker->ready);
 
 	if (link != NULL) {
-		/* One by one: a task that unwinds leaves the row. */
+		/* One by one: a task that unwinds ends the series. */
 		pin_meter_add(&worker->meter.ready_polls, 1);
 	}
 	return link;
 }
 
-uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
+uint32_t pin_poll_deque_series(struct pin_worker *worker, uint32_t limit)
 {
 	PIN_DCHECK(worker->deque.order == PIN_DEQUE_FIFO);
-	return poll_row(worker, limit, PIN_SOURCE_LOCAL, take_queued, pin_poll_is_deque_next);
+	return poll_series(worker, limit, PIN_SOURCE_LOCAL, take_queued, pin_poll_is_deque_next);
 }
 
-uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
+uint32_t pin_poll_ready_series(struct pin_worker *worker, uint32_t limit)
 {
 	PIN_DCHECK(pin_list_has_several(&worker->ready));
-	return poll_row(worker, limit, PIN_SOURCE_COMPLETION, take_ready, pin_poll_is_ready_next);
+	return poll_series(
+		worker, limit, PIN_SOURCE_COMPLETION, take_ready, pin_poll_is_ready_next);
 }
 
 /* Once, for three places that most polls do not come to. */
@@ -327,7 +328,7 @@ bool pin_poll_bound(struct pin_worker *worker)
 }
 
 /* The very last resort: completions in the ring of a stalled worker. */
-static struct pin_link *relieve_others(struct pin_worker *worker)
+static struct pin_link *reap_others(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_victims_round round;
@@ -420,7 +421,7 @@ bool pin_poll_others(struct pin_worker *worker)
 		return true;
 	}
 	if (link == NULL && worker->shares_ring && worker->is_searching) {
-		link = relieve_others(worker);
+		link = reap_others(worker);
 	}
 	if (link == NULL && worker->is_searching) {
 		adopt_external(worker);

@@ -233,8 +233,8 @@ static PIN_INLINE bool pin_poll_is_ready_next(
  * check is due: `limit` at most. They return how many. By a worker that does
  * not search.
  */
-uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit);
-uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit);
+uint32_t pin_poll_deque_series(struct pin_worker *worker, uint32_t limit);
+uint32_t pin_poll_ready_series(struct pin_worker *worker, uint32_t limit);
 
 /* All of the normal lane that can be had without searching. */
 static PIN_INLINE bool pin_poll_near(struct pin_worker *worker)

@@ -222,7 +222,7 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	int rc;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
-	if (pin_thread_lend(record) < 0) {
+	if (pin_thread_provide(record) < 0) {
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,
 			"worker %u has no thread-specific data: no memory, or all keys of "
 			"pthread_key_create(3) are in use",
@@ -338,7 +338,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_deque_init(&worker->deque, slots, tuning->queue_tasks,
 		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
 	if (is_fifo && worker->shared->has_fence_all) {
-		pin_deque_allow_hold(&worker->deque, worker->shared->host);
+		pin_deque_allow_reservation(&worker->deque, worker->shared->host);
 	}
 	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
@@ -460,12 +460,12 @@ static void close_rings(struct pin_worker *worker)
 	}
 	pin_lock_acquire(&shared->rings_lock, shared->host); /* [RETIRE-3] */
 	pin_store_release_u32(&worker->ring_is_open, 0);
-	pin_store_release_u32(&worker->wide_is_open, 0);
+	pin_store_release_u32(&worker->sqe128_is_open, 0);
 	pin_ring_fini(&worker->polled);
-	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->sqe128);
 	pin_ring_fini(&worker->ring);
 	worker->polled = (struct pin_ring){0};
-	worker->wide = (struct pin_ring){0};
+	worker->sqe128 = (struct pin_ring){0};
 	worker->ring = (struct pin_ring){0};
 	worker->has_polled = false;
 	pin_lock_release(&shared->rings_lock, shared->host);
@@ -495,7 +495,7 @@ void pin_worker_reset(struct pin_worker *worker)
 void pin_worker_fini(struct pin_worker *worker)
 {
 	pin_ring_fini(&worker->polled);
-	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->sqe128);
 	pin_ring_fini(&worker->ring);
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);

@@ -64,11 +64,11 @@
  * publishes for others, oldest first.
  *
  * The owner puts them in at one end, any thread takes them out at the other.
- * The places and the count of puts share a line, so that a theft brings one
+ * The slots and the count of puts share a line, so that a theft brings one
  * line of the owner's along, and the owner none of the thieves': it reads their
  * progress when the stash seems full.
  *
- * [STASH-1] put fills the place, then counts it (exchange, release half) ->
+ * [STASH-1] put fills the slot, then counts it (exchange, release half) ->
  * take and looks load the count (acquire): they find the index, and what the
  * last user did with the buffer.
  * [STASH-4] the exchange is seq_cst -> a thread that asks whether all is empty
@@ -83,7 +83,7 @@
  *     put seen by all
  *
  * and no fence_all brings it out, as none is needed while all are marked.
- * [STASH-2] take reads the place, then moves `taken` past it (CAS, release
+ * [STASH-2] take reads the slot, then moves `taken` past it (CAS, release
  * half) -> the owner that fills it again has loaded `taken` (acquire).
  * [STASH-3] a check loads the count of puts, then that of takes: if they are
  * equal, and the first is the same at a second check, the stash was empty from
@@ -97,23 +97,23 @@
  * not come round.
  */
 
-#define PIN_STASH_PLACES 8u
+#define PIN_STASH_SLOTS 8u
 
 struct pin_stash {
 	/* [W:owner R:any] */
 	struct pin_atomic_u64 put PIN_CACHE_ALIGNED; /* puts ever */
-	struct pin_atomic_u32 places[PIN_STASH_PLACES];
+	struct pin_atomic_u32 slots[PIN_STASH_SLOTS];
 	/* [own] */
 	uint64_t seen_taken; /* a lower bound of the takes */
 	/* [W:any R:any] */
 	struct pin_atomic_u64 taken PIN_CACHE_ALIGNED; /* takes ever */
 };
 
-/* By the owner. False: `most`, not more than there are places, are there. */
+/* By the owner. False: `most`, not more than there are slots, are there. */
 static inline bool pin_stash_put(struct pin_stash *stash, uint32_t index, uint32_t most)
 {
 	uint64_t put = pin_load_relaxed_u64(&stash->put);
-	PIN_DCHECK(most <= PIN_STASH_PLACES);
+	PIN_DCHECK(most <= PIN_STASH_SLOTS);
 	PIN_DCHECK(stash->seen_taken <= put);
 
 	if (PIN_UNLIKELY(put - stash->seen_taken >= most)) {
@@ -123,7 +123,7 @@ static inline bool pin_stash_put(struct pin_stash *stash, uint32_t index, uint32
 			return false;
 		}
 	}
-	pin_store_relaxed_u32(&stash->places[put % PIN_STASH_PLACES], index);
+	pin_store_relaxed_u32(&stash->slots[put % PIN_STASH_SLOTS], index);
 	pin_exchange_seq_cst_u64(&stash->put, put + 1); /* [STASH-1] [STASH-4] */
 	return true;
 }
@@ -135,7 +135,7 @@ static inline uint32_t pin_stash_count(const struct pin_stash *stash)
 	uint64_t count = pin_load_acquire_u64(&stash->put) - taken; /* [STASH-1] */
 
 	PIN_DCHECK((int64_t)count >= 0); /* takes never pass the puts */
-	return count < PIN_STASH_PLACES ? (uint32_t)count : PIN_STASH_PLACES;
+	return count < PIN_STASH_SLOTS ? (uint32_t)count : PIN_STASH_SLOTS;
 }
 
 /* Takes the oldest, up to `max`; how many. */
@@ -152,11 +152,11 @@ static inline uint32_t pin_stash_take(struct pin_stash *stash, uint32_t *out_ind
 		}
 		count = count < max ? count : max;
 		for (uint64_t i = 0; i < count; i++) {
-			out_indices[i] = pin_load_relaxed_u32(
-				&stash->places[(taken + i) % PIN_STASH_PLACES]);
+			out_indices[i] =
+				pin_load_relaxed_u32(&stash->slots[(taken + i) % PIN_STASH_SLOTS]);
 		}
 		if (pin_cas_acq_rel_u64(&stash->taken, &taken, taken + count)) { /* [STASH-2] */
-			PIN_DCHECK(count <= PIN_STASH_PLACES); /* no place was filled twice */
+			PIN_DCHECK(count <= PIN_STASH_SLOTS); /* no slot was filled twice */
 			return (uint32_t)count;
 		}
 	}

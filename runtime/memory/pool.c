@@ -85,7 +85,7 @@ static uint32_t draw_laid_out(
 		return wanted == 0 ? 0 : pin_stash_take(stash, out_indices, 1);
 	}
 	wanted = wanted < most ? wanted : most;
-	PIN_DCHECK(wanted <= PIN_STASH_PLACES);
+	PIN_DCHECK(wanted <= PIN_STASH_SLOTS);
 	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
 	count = pin_stash_take(stash, out_indices, wanted);
 	keep_rest(magazine, out_indices, count);

@@ -343,19 +343,20 @@ static inline struct pin_entry *pin_pool_find_first(
 								  : offset / pool->stride];
 }
 
-enum pin_pool_lent {
-	PIN_POOL_IS_LENT,
-	PIN_POOL_IS_LENT_OWN, /* pin_pool_unlend_own() ends it, on the same thread */
-	PIN_POOL_IS_FREE,     /* it must not be lent, and was not */
-	PIN_POOL_MUST_SHARE,  /* call pin_pool_share(), then this again */
+enum pin_pool_borrowed {
+	PIN_POOL_IS_BORROWED,
+	PIN_POOL_IS_BORROWED_OWN, /* pin_pool_end_own_borrow() ends it, on the same thread */
+	PIN_POOL_IS_FREE,	  /* it must not be borrowed, and was not */
+	PIN_POOL_MUST_SHARE,	  /* call pin_pool_share(), then this again */
 };
 
 /*
- * A request that uses the buffer is in flight from the first call to the
- * second; several may be. Until then it cannot be released. By the owner of
- * `magazine`; PIN_POOL_OUTSIDE by any thread. Any thread may unlend it.
+ * A request borrows the buffer: from the first call to the second the buffer is
+ * held for I/O, and no thread can release it. Several requests may borrow it at
+ * once. By the owner of `magazine`; PIN_POOL_OUTSIDE by any thread. Any thread
+ * may end it.
  */
-static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t magazine)
+static inline enum pin_pool_borrowed pin_pool_borrow(struct pin_entry *entry, uint32_t magazine)
 {
 	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
 
@@ -369,13 +370,13 @@ static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t
 		PIN_DCHECK((state & PIN_ENTRY_REQUESTS_MASK) != PIN_ENTRY_REQUESTS_MASK);
 		if (PIN_LIKELY(pin_cas_acq_rel_u64(
 			    &entry->state, &state, state + PIN_ENTRY_REQUEST))) {
-			return PIN_POOL_IS_LENT;
+			return PIN_POOL_IS_BORROWED;
 		}
 	}
 	return PIN_POOL_IS_FREE;
 }
 
-static inline void pin_pool_unlend(struct pin_entry *entry)
+static inline void pin_pool_end_borrow(struct pin_entry *entry)
 {
 	/*
 	 * It need not order anything: the thread that gives it back has the
@@ -388,33 +389,33 @@ static inline void pin_pool_unlend(struct pin_entry *entry)
 
 /*
  * The short way, for a buffer taken with the same magazine, number `magazine`.
- * False: pin_pool_lend() has to be called, nothing has happened.
+ * False: pin_pool_borrow() has to be called, nothing has happened.
  */
-static inline bool pin_pool_lend_own(
+static inline bool pin_pool_borrow_own(
 	struct pin_magazine *own, uint32_t magazine, struct pin_entry *entry)
 {
 	uint64_t state;
 	uint32_t holder;
-	bool is_lent;
+	bool is_borrowed;
 
 	if (PIN_UNLIKELY(!pin_magazine_enter(own))) { /* [POOL-2] */
 		return false;
 	}
 	state = pin_load_acquire_u64(&entry->state); /* [POOL-2] [POOL-3] */
 	holder = pin_load_relaxed_u32(&entry->holder);
-	is_lent = PIN_LIKELY(state >> 32 == 0) && PIN_LIKELY(pin_entry_is_used(state)) &&
+	is_borrowed = PIN_LIKELY(state >> 32 == 0) && PIN_LIKELY(pin_entry_is_used(state)) &&
 		PIN_LIKELY(pin_entry_is_held_by(holder, magazine)) &&
 		PIN_LIKELY(holder + PIN_ENTRY_OWN < PIN_ENTRY_FAR);
-	if (PIN_LIKELY(is_lent)) {
+	if (PIN_LIKELY(is_borrowed)) {
 		PIN_DCHECK(pin_entry_has_own(holder + PIN_ENTRY_OWN));
 		pin_store_relaxed_u32(&entry->holder, holder + PIN_ENTRY_OWN);
 	}
 	pin_magazine_leave(own); /* [POOL-2] */
-	return is_lent;
+	return is_borrowed;
 }
 
 /* The end of what began by the short way, on the same thread. */
-static inline void pin_pool_unlend_own(struct pin_entry *entry)
+static inline void pin_pool_end_own_borrow(struct pin_entry *entry)
 {
 	uint32_t holder = pin_load_relaxed_u32(&entry->holder);
 

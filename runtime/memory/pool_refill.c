@@ -357,7 +357,7 @@ static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32
 {
 	struct pin_freelist *list = &pool->freelists[magazine->node];
 	uint32_t half = (magazine->capacity + 1) / 2;
-	uint32_t most = half < PIN_STASH_PLACES ? half : PIN_STASH_PLACES;
+	uint32_t most = half < PIN_STASH_SLOTS ? half : PIN_STASH_SLOTS;
 
 	PIN_DCHECK(pool->entries[index].node == magazine->node);
 	if (pin_stash_put(&magazine->stash, index, most)) {

@@ -36,22 +36,22 @@ void pin_timings_record(
 /* ---- runs ---- */
 
 /*
- * A row may have one long task at its end or its beginning: the others were as
- * short as tasks of this worker usually are.
+ * A series may have one long task at its end or its beginning: the others were
+ * as short as tasks of this worker usually are.
  */
-static void note_runs(struct pin_timings *timings, const struct pin_row *row)
+static void note_runs(struct pin_timings *timings, const struct pin_series *series)
 {
-	uint32_t index = pin_timing_of(PINION_TIMING_RUN, row->lane);
-	uint64_t mean_ns = row->elapsed_ns / row->tasks;
-	uint64_t usual_ns = row->usual_ns < mean_ns ? row->usual_ns : mean_ns;
+	uint32_t index = pin_timing_of(PINION_TIMING_RUN, series->lane);
+	uint64_t mean_ns = series->elapsed_ns / series->tasks;
+	uint64_t usual_ns = series->usual_ns < mean_ns ? series->usual_ns : mean_ns;
 
-	if (row->elapsed_ns <= (uint64_t)row->tasks * PIN_TIMINGS_LONG_NS) {
-		pin_timings_record(timings, index, mean_ns, row->tasks * PIN_TIMINGS_ROWS);
+	if (series->elapsed_ns <= (uint64_t)series->tasks * PIN_TIMINGS_LONG_NS) {
+		pin_timings_record(timings, index, mean_ns, series->tasks * PIN_TIMINGS_SERIES);
 		return;
 	}
-	pin_timings_record(timings, index, row->elapsed_ns - usual_ns * (row->tasks - 1), 1);
-	if (row->tasks > 1) {
-		pin_timings_record(timings, index, usual_ns, row->tasks - 1);
+	pin_timings_record(timings, index, series->elapsed_ns - usual_ns * (series->tasks - 1), 1);
+	if (series->tasks > 1) {
+		pin_timings_record(timings, index, usual_ns, series->tasks - 1);
 	}
 }
 
@@ -98,45 +98,45 @@ static void drop_marks(struct pin_timings *timings, uint32_t first)
 
 /*
  * The task that was taken last had its place in the queue at the first mark
- * beyond it. Without one it came and went within the row, and is taken to have
- * waited for half of it. Tasks that thieves took are not counted.
+ * beyond it. Without one it came and went within the series, and is taken to
+ * have waited for half of it. Tasks that thieves took are not counted.
  */
-static void note_queue(struct pin_timings *timings, const struct pin_row *row)
+static void note_queue(struct pin_timings *timings, const struct pin_series *series)
 {
-	uint64_t taken = row->first - timings->seen_first;
-	uint64_t most = row->runs - timings->seen_runs;
+	uint64_t taken = series->first - timings->seen_first;
+	uint64_t most = series->runs - timings->seen_runs;
 
-	timings->seen_first = row->first;
-	timings->seen_runs = row->runs;
-	if (!row->is_in_order) {
+	timings->seen_first = series->first;
+	timings->seen_runs = series->runs;
+	if (!series->is_in_order) {
 		timings->mark_count = 0;
 		return;
 	}
 	if (taken > 0 && most > 0) {
-		uint64_t waited_ns = row->elapsed_ns / 2;
+		uint64_t waited_ns = series->elapsed_ns / 2;
 
-		drop_marks(timings, row->first);
+		drop_marks(timings, series->first);
 		if (timings->mark_count > 0) {
-			PIN_DCHECK(timings->marks[0].time_ns <= row->now_ns);
-			waited_ns = row->now_ns - timings->marks[0].time_ns;
+			PIN_DCHECK(timings->marks[0].time_ns <= series->now_ns);
+			waited_ns = series->now_ns - timings->marks[0].time_ns;
 		}
 		pin_timings_record(timings, pin_timing_of(PINION_TIMING_QUEUED, PINION_LANE_NORMAL),
 			waited_ns, (uint32_t)(taken < most ? taken : most));
 	}
-	if (row->first != row->tail) {
-		add_mark(timings, row->tail, row->now_ns);
+	if (series->first != series->tail) {
+		add_mark(timings, series->tail, series->now_ns);
 	}
 }
 
-void pin_timings_note_row(struct pin_observed *observed, const struct pin_row *row)
+void pin_timings_note_series(struct pin_observed *observed, const struct pin_series *series)
 {
-	PIN_DCHECK(row->tasks > 0); /* a divisor */
-	if (observed->rows_left == 0) {
-		observed->rows_left = PIN_TIMINGS_ROWS;
+	PIN_DCHECK(series->tasks > 0); /* a divisor */
+	if (observed->series_left == 0) {
+		observed->series_left = PIN_TIMINGS_SERIES;
 	}
 	if (observed->timings != NULL) {
-		note_runs(observed->timings, row);
-		note_queue(observed->timings, row);
+		note_runs(observed->timings, series);
+		note_queue(observed->timings, series);
 	}
 }
 

@@ -9,21 +9,22 @@
  * next time.
  *
  * A time stamp for each task would cost more than most tasks. So the loop
- * records from the readings of the clock that it makes anyway: one for a row of
- * short tasks, one for each longer task. A read or write is timed where the
+ * records from the readings of the clock that it makes anyway: one for a series
+ * of short tasks, one for each longer task. A read or write is timed where the
  * search for the device's depth times it. Where nothing is set up, in models
  * and in the simulator, workers record nothing.
  *
  *     what       recorded by                            sampled
- *     QUEUED     pin_metrics_note_row(), lane_wait.h    one of each row or mark
- *     RUN        pin_metrics_note_row()                 rows of short tasks
+ *     QUEUED     pin_metrics_note_series(), lane_wait.h   one of each, or mark
+ *     RUN        pin_metrics_note_series()             series of short tasks
  *     REQUEST    pin_metrics_note_request()             8 to 32
  *     READY      the task of such a request             8 to 32
  *     WAKE       pin_metrics_note_wake()                no
  *     BUFFER     worker/buffers.c                       no
  *     TIMER      worker/timer.c                         no
  *
- * The worker itself is unknown here: worker/metrics.c shows its rows by value.
+ * The worker itself is unknown here: worker/metrics.c shows its series by
+ * value.
  *
  * All of it on the worker, unless said otherwise.
  */
@@ -49,9 +50,9 @@ enum {
 	PIN_TIMING_SUM = 1,
 	PIN_TIMING_BUCKETS = 2,
 	PIN_TIMING_WORDS = PIN_TIMING_BUCKETS + PINION_HISTOGRAM_BUCKETS,
-	/* One in this number of rows of short tasks is recorded, so often. */
-	PIN_TIMINGS_ROWS = 32,
-	/* A row that takes longer than this for each task has a long one. */
+	/* One in this number of series of short tasks is recorded, so often. */
+	PIN_TIMINGS_SERIES = 32,
+	/* A series that takes longer than this for each task has a long one. */
 	PIN_TIMINGS_LONG_NS = 2048,
 	/* Readings of the clock, with the end of the queue at that time. */
 	PIN_TIMINGS_MARKS = 16,
@@ -73,7 +74,7 @@ struct pin_queue_mark {
 /* [own] */
 struct pin_timings {
 	uint32_t dirty;	     /* a bit for each histogram with counts */
-	uint32_t seen_first; /* of the queue, at the last row */
+	uint32_t seen_first; /* of the queue, at the last series */
 	uint32_t mark_count;
 	uint64_t seen_runs;
 	struct pin_queue_mark marks[PIN_TIMINGS_MARKS];
@@ -96,16 +97,16 @@ struct pin_observed {
 	uint64_t publish_ns;	     /* when it publishes its metrics next */
 	uint64_t published_work;     /* what it had done when it published last */
 	uint64_t woken_ns;	     /* when it was woken, until that is recorded; 0: it was not */
-	uint32_t rows_left;	     /* of short tasks, to the next that is recorded */
+	uint32_t series_left;	     /* of short tasks, to the next that is recorded */
 	struct pin_timings *timings; /* or NULL */
 	struct pin_atomic_u64 *slot; /* in the metrics page, or NULL */
 };
 
-/* Nothing is set up: it never publishes, and times of rows go nowhere. */
+/* Nothing is set up: it never publishes, and times of series go nowhere. */
 static inline void pin_observed_init(struct pin_observed *observed)
 {
 	observed->publish_ns = PIN_NO_DEADLINE;
-	observed->rows_left = 1;
+	observed->series_left = 1;
 }
 
 /* `weight` values of it. Where nothing is set up it does nothing. */
@@ -113,7 +114,7 @@ void pin_timings_record(
 	struct pin_timings *timings, uint32_t index, uint64_t value_ns, uint32_t weight);
 
 /* Tasks that ran one after the other, and the worker's queue at their end. */
-struct pin_row {
+struct pin_series {
 	uint64_t elapsed_ns; /* of all */
 	uint64_t now_ns;     /* at the end */
 	uint64_t usual_ns;   /* what a task of this worker usually takes */
@@ -125,18 +126,18 @@ struct pin_row {
 	bool is_in_order; /* the oldest is taken first */
 };
 
-/* One more row. True: it is to be recorded. */
+/* One more series. True: it is to be recorded. */
 static inline bool pin_timings_is_due(
 	struct pin_observed *observed, uint64_t elapsed_ns, uint32_t tasks)
 {
 	PIN_DCHECK(tasks > 0);
-	observed->rows_left--;
+	observed->series_left--;
 	return PIN_UNLIKELY(
-		observed->rows_left == 0 || elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS);
+		observed->series_left == 0 || elapsed_ns > (uint64_t)tasks * PIN_TIMINGS_LONG_NS);
 }
 
-/* A row that was due; begins to count the next. */
-void pin_timings_note_row(struct pin_observed *observed, const struct pin_row *row);
+/* A series that was due; begins to count the next. */
+void pin_timings_note_series(struct pin_observed *observed, const struct pin_series *series);
 
 /* The wake of `woken_ns`, once the worker runs. True: it ran late. */
 bool pin_timings_note_wake(struct pin_observed *observed, uint64_t now_ns);

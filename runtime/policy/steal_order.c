@@ -293,10 +293,10 @@ void pin_victims_fini(struct pin_victims *victims)
 /* ---- rounds ---- */
 
 /*
- * A tier is a ring of ranks, `outer`, with `inner` cut out. Its members are
+ * A level is a ring of ranks, `outer`, with `inner` cut out. Its members are
  * counted from the end of `inner` on, round to where `inner` begins.
  */
-static void begin_tier(struct pin_victims_round *round)
+static void begin_level(struct pin_victims_round *round)
 {
 	struct pin_range outer = round->ranges[round->nearness];
 	struct pin_range inner = round->ranges[round->nearness - 1];
@@ -304,7 +304,7 @@ static void begin_tier(struct pin_victims_round *round)
 
 	PIN_DCHECK(outer.first <= inner.first && inner.end <= outer.end);
 	round->left_count = pin_range_count(outer) - pin_range_count(inner);
-	/* A tier without a choice takes no number. */
+	/* A level without a choice takes no number. */
 	start = round->left_count > 1 ? pin_random_below(round->random, round->left_count) : 0;
 	round->rank = inner.end + start;
 	if (round->rank >= outer.end) {
@@ -317,7 +317,7 @@ static void begin_tier(struct pin_victims_round *round)
 }
 
 /* The nearest of the nodes left, all that are as far; false: none is left. */
-static bool begin_far_tier(struct pin_victims_round *round)
+static bool begin_far_level(struct pin_victims_round *round)
 {
 	uint32_t far_count = round->victims->far_count;
 	uint32_t first = round->far_end;
@@ -368,7 +368,7 @@ void pin_victims_begin(struct pin_victims_round *round, const struct pin_victims
 	};
 }
 
-/* The member of the present tier after the one just named. */
+/* The member of the present level after the one just named. */
 static uint32_t next_rank(const struct pin_victims_round *round)
 {
 	struct pin_range outer = round->ranges[round->nearness];
@@ -384,31 +384,31 @@ static uint32_t next_rank(const struct pin_victims_round *round)
 	return rank;
 }
 
-/* Whether the last tier is several. */
-static bool has_far_tiers(const struct pin_victims_round *round)
+/* Whether the last level is split by distance. */
+static bool has_far_levels(const struct pin_victims_round *round)
 {
 	return round->victims->far_count > 0 &&
 		pin_range_count(round->ranges[PIN_NEAR_NODE]) < round->victims->worker_count;
 }
 
-static bool begin_next_tier(struct pin_victims_round *round)
+static bool begin_next_level(struct pin_victims_round *round)
 {
 	PIN_DCHECK(round->nearness <= PIN_NEAR_ALL && round->left_count == 0);
 	if (round->nearness == PIN_NEAR_ALL) {
-		return has_far_tiers(round) && begin_far_tier(round);
+		return has_far_levels(round) && begin_far_level(round);
 	}
 	round->nearness++;
-	if (round->nearness == PIN_NEAR_ALL && has_far_tiers(round)) {
-		return begin_far_tier(round);
+	if (round->nearness == PIN_NEAR_ALL && has_far_levels(round)) {
+		return begin_far_level(round);
 	}
-	begin_tier(round);
+	begin_level(round);
 	return true;
 }
 
 bool pin_victims_next(struct pin_victims_round *round, uint32_t *out_index)
 {
 	while (round->left_count == 0) {
-		if (!begin_next_tier(round)) {
+		if (!begin_next_level(round)) {
 			return false;
 		}
 	}

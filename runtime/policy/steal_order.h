@@ -5,13 +5,13 @@
  *
  * The nearer the victim, the cheaper its work: same L2 first, as siblings on
  * one core or a cluster of small cores have it, then same L3, then same node,
- * then the other nodes by their distance. Searchers that all began with the
- * same victim would meet there, so each begins a tier at a random member and
- * goes round.
+ * then the other nodes by their distance. These are the **levels** of nearness.
+ * Searchers that all began with the same victim would meet there, so each
+ * begins a level at a random member and goes round.
  *
  * Workers get a second number, their **rank**: sorted by node, by L3, by L2,
  * then by index. So each L2, each L3 and each node is one range of ranks,
- * however indices are scattered, and a tier is a range with a smaller one cut
+ * however indices are scattered, and a level is a range with a smaller one cut
  * out of its middle:
  *
  *     rank    0  1  2  3  4  5  6  7  8  9
@@ -19,11 +19,11 @@
  *     L3      [ 0    ][ 1     ][ 2        ]
  *     L2      [ 0 ][1][ 2 ][ 3][ 4 ][ 5   ]
  *     of rank 4: itself [4,5), its L2 [3,5), its L3 [3,6), its node [0,6),
- *     all [0,10); its tiers: 3 | 5 | 0 1 2 | 6 7 8 9
+ *     all [0,10); its levels: 3 | 5 | 0 1 2 | 6 7 8 9
  *
  * These ranges are kept for each worker, 48 bytes with its rank's index. Where
- * the machine reports different distances to other nodes, the last tier is
- * several: each node has the others' ranges in the order of their distance, and
+ * the machine reports different distances to other nodes, the last level is
+ * split: each node has the others' ranges in the order of their distance, and
  * those equally far are one ring.
  *
  * The set of parked workers may use ranks for its bits; then they are also what
@@ -80,8 +80,8 @@ struct pin_victims {
 };
 
 /*
- * Worker i is at places[i], for i < place_count; others have no place, and so
- * have all others in one tier, and are in the last tier of those that have one.
+ * Worker i is at places[i], for i < place_count. Workers without a place have
+ * all others in one level, and are in the last level of those that have places.
  * Without any places ranks are indices. `distances` may be NULL.
  *
  * Errors: -ENOMEM.
@@ -133,10 +133,10 @@ struct pin_victims_round {
 	const struct pin_range *ranges;
 	const struct pin_far_node *far;
 	struct pin_random *random;
-	enum pin_nearness nearness; /* of the present tier */
-	uint32_t left_count;	    /* in the present tier */
+	enum pin_nearness nearness; /* of the present level */
+	uint32_t left_count;	    /* in the present level */
 	uint32_t rank;		    /* next to be named */
-	/* Far nodes: those of the present tier, and which it is in. */
+	/* Far nodes: those of the present level, and which it is in. */
 	uint32_t far_first;
 	uint32_t far_end;
 	uint32_t far_at;

@@ -31,15 +31,15 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 	deque->newest_row = 0;
 	deque->newest_count = 0;
 	deque->takes_newest = order == PIN_DEQUE_LIFO;
-	deque->is_held = false;
+	deque->is_reserved = false;
 	deque->slots = slots;
 	deque->host = NULL;
 }
 
-void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host)
+void pin_deque_allow_reservation(struct pin_deque *deque, const struct pin_host *host)
 {
 	PIN_CHECK(deque->order == PIN_DEQUE_FIFO);
-	PIN_DCHECK(!deque->is_held);
+	PIN_DCHECK(!deque->is_reserved);
 	deque->host = host;
 }
 
@@ -50,14 +50,14 @@ void pin_deque_close(struct pin_deque *deque)
 	pin_deque_settle(deque);
 }
 
-/* ---- the hold ---- */
+/* ---- the reservation ---- */
 
 /* By the owner, which has just taken all before `first`. */
-static void begin_hold(struct pin_deque *deque, uint32_t first)
+static void begin_reservation(struct pin_deque *deque, uint32_t first)
 {
 	uint64_t head = pin_deque_head_of(first, first);
 
-	PIN_DCHECK(!deque->is_held);
+	PIN_DCHECK(!deque->is_reserved);
 	deque->calm_count = 0;
 	if (deque->host == NULL) {
 		return;
@@ -65,39 +65,39 @@ static void begin_hold(struct pin_deque *deque, uint32_t first)
 	/* Relaxed: what follows has all orders. */
 	pin_store_relaxed_u32(&deque->is_asked, 0); /* [DEQUE-5] */
 	/* Not while a thief has claimed, or has just taken some. */
-	deque->is_held = pin_cas_seq_cst_u64(
-		&deque->head, &head, pin_deque_held_head(first)); /* [DEQUE-5] */
-	if (!deque->is_held) {
+	deque->is_reserved = pin_cas_seq_cst_u64(
+		&deque->head, &head, pin_deque_reserved_head(first)); /* [DEQUE-5] */
+	if (!deque->is_reserved) {
 		/* Relaxed: for the owner's own pops. */
 		pin_store_relaxed_u32(&deque->is_asked, 1);
 	}
 }
 
 /* Before the owner claims. */
-static void leave_hold(struct pin_deque *deque)
+static void leave_reservation(struct pin_deque *deque)
 {
 	uint64_t head = pin_load_relaxed_u64(&deque->head);
 	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
 
-	if (!deque->is_held) {
+	if (!deque->is_reserved) {
 		return;
 	}
-	deque->is_held = false;
+	deque->is_reserved = false;
 	/* Relaxed: for the owner's own pops. */
 	pin_store_relaxed_u32(&deque->is_asked, 1);
 	/* It fails where a thief was faster. */
-	if (pin_deque_is_held(head)) {
+	if (pin_deque_is_reserved(head)) {
 		(void)pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first, first));
 	}
 }
 
 /* By a thief. An owner who is at it does so itself, at the next pop. */
-static void end_hold(struct pin_deque *from, uint64_t head)
+static void end_reservation(struct pin_deque *from, uint64_t head)
 {
 	uint32_t first;
 
-	PIN_CHECK(from->host != NULL); /* it allowed holds */
-	PIN_DCHECK(pin_deque_is_held(head));
+	PIN_CHECK(from->host != NULL); /* it allowed reservations */
+	PIN_DCHECK(pin_deque_is_reserved(head));
 	pin_store_relaxed_u32(&from->is_asked, 1); /* [DEQUE-4] */
 	if (!from->host->fence_all() ||
 		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] [DEQUE-6] */
@@ -116,7 +116,7 @@ static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
 	uint32_t first = pin_deque_first_of(*head);
 	uint32_t kept = pin_deque_kept_of(*head);
 
-	PIN_DCHECK(!pin_deque_is_held(*head)); /* the owner alone begins holds */
+	PIN_DCHECK(!pin_deque_is_reserved(*head)); /* the owner alone reserves */
 	return pin_cas_seq_cst_u64(&deque->head, head,
 		pin_deque_head_of(kept == first ? first + count : kept, first + count));
 }
@@ -127,7 +127,7 @@ static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count
 	bool is_calm = first == pin_load_relaxed_u32(&deque->own_first);
 
 	deque->calm_count = is_calm ? deque->calm_count + count : 0;
-	/* Relaxed: no other thread reads it except in a hold. */
+	/* Relaxed: no other thread reads it except in a reservation. */
 	pin_store_relaxed_u32(&deque->own_first, first + count);
 }
 
@@ -149,24 +149,24 @@ static bool is_deep_enough(struct pin_deque *deque, uint32_t first, uint32_t tai
 }
 
 /*
- * Takes the oldest and begins a hold, in one step: [DEQUE-6]. NULL: a thief is
- * about, or thieves have taken most.
+ * Takes the oldest and begins a reservation, in one step: [DEQUE-6]. NULL: a
+ * thief is about, or thieves have taken most.
  */
-static struct pin_link *begin_deep_hold(struct pin_deque *deque, uint32_t tail)
+static struct pin_link *begin_deep_reservation(struct pin_deque *deque, uint32_t tail)
 {
 	uint64_t head = pin_load_relaxed_u64(&deque->head);
 	uint32_t first = pin_deque_first_of(head);
 
-	PIN_DCHECK(!pin_deque_is_held(head));
+	PIN_DCHECK(!pin_deque_is_reserved(head));
 	if (pin_deque_kept_of(head) != first || !is_deep_enough(deque, first, tail)) {
 		return NULL;
 	}
 	/* Relaxed, both: what follows has all orders. */
 	pin_store_relaxed_u32(&deque->own_first, first + 1);
 	pin_store_relaxed_u32(&deque->is_asked, PIN_DEQUE_DEEP); /* [DEQUE-5] */
-	deque->is_held = pin_cas_seq_cst_u64(
-		&deque->head, &head, pin_deque_held_head(first + 1)); /* [DEQUE-5] [DEQUE-6] */
-	if (!deque->is_held) {
+	deque->is_reserved = pin_cas_seq_cst_u64(
+		&deque->head, &head, pin_deque_reserved_head(first + 1)); /* [DEQUE-5] [DEQUE-6] */
+	if (!deque->is_reserved) {
 		/* Relaxed: for the owner's own pops. */
 		pin_store_relaxed_u32(&deque->is_asked, 1);
 		return NULL;
@@ -189,7 +189,7 @@ static bool is_oldest_due(struct pin_deque *deque, uint32_t place)
 		deque->newest_count >= PIN_DEQUE_NEWEST_MAX;
 }
 
-/* In a hold that no thief has asked to end: from the end that has its turn. */
+/* In a reservation that no thief has revoked: from the end whose turn it is. */
 static struct pin_link *take_deep(struct pin_deque *deque, uint32_t first, uint32_t tail)
 {
 	if (is_oldest_due(deque, tail - 1)) {
@@ -216,12 +216,12 @@ static struct pin_link *pop_deep(struct pin_deque *deque)
 	if (!is_deep_enough(deque, first, tail)) {
 		return NULL;
 	}
-	if (!deque->is_held) {
-		return begin_deep_hold(deque, tail);
+	if (!deque->is_reserved) {
+		return begin_deep_reservation(deque, tail);
 	}
 	pin_store_relaxed_u32(&deque->is_popping, 1); /* [DEQUE-4] */
 	pin_fence_light();
-	/* Else it is asked, or still in a hold of the other kind. */
+	/* Else it is asked, or still in a reservation of the other kind. */
 	if (PIN_LIKELY(pin_load_relaxed_u32(&deque->is_asked) == PIN_DEQUE_DEEP)) { /* [DEQUE-4] */
 		link = take_deep(deque, first, tail);
 	}
@@ -247,7 +247,7 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 			return link;
 		}
 	}
-	leave_hold(deque);
+	leave_reservation(deque);
 	head = pin_load_relaxed_u64(&deque->head);
 	do {
 		first = pin_deque_first_of(head);
@@ -258,7 +258,7 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 	} while (!claim_own(deque, &head, 1));
 	note_claimed(deque, first, 1);
 	if (PIN_UNLIKELY(deque->calm_count >= PIN_DEQUE_CALM_POPS)) {
-		begin_hold(deque, first + 1);
+		begin_reservation(deque, first + 1);
 	}
 	return pin_deque_read_slot(deque, first);
 }
@@ -274,7 +274,7 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 	uint32_t count;
 	uint32_t first;
 
-	leave_hold(deque);
+	leave_reservation(deque);
 	head = pin_load_relaxed_u64(&deque->head);
 	do {
 		first = pin_deque_first_of(head);
@@ -325,19 +325,19 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 	uint32_t room;
 
 	PIN_DCHECK(from != to);
-	if (PIN_UNLIKELY(pin_deque_is_held(head))) {
+	if (PIN_UNLIKELY(pin_deque_is_reserved(head))) {
 		if (pin_deque_count(from) == 0) {
 			return 0;
 		}
-		end_hold(from, head);
+		end_reservation(from, head);
 		head = pin_load_acquire_u64(&from->head);
 	}
 	first = pin_deque_first_of(head);
 	tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] [DEQUE-6] */
 	count = tail - first;
 	/*
-	 * Another has claimed, or it is held again; and the positions do not
-	 * belong together if `head` has moved between.
+	 * Another has claimed, or it is reserved again; and the positions do
+	 * not belong together if `head` has moved between.
 	 */
 	if (pin_deque_kept_of(head) != first || count == 0 || count > from->capacity) {
 		return 0;
@@ -396,7 +396,7 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 	int32_t left;
 
 	PIN_DCHECK(deque->order == PIN_DEQUE_LIFO);
-	PIN_DCHECK(!deque->is_held);
+	PIN_DCHECK(!deque->is_reserved);
 	/* Found empty without the fence: only thieves empty it from outside. */
 	if ((int32_t)(tail - pin_deque_first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
 		pin_store_relaxed_u32(&deque->own_first, tail + 1);

@@ -23,31 +23,33 @@
  * When it is full the owner takes the older half out in one piece and gives it
  * to the injector.
  *
- * The hold. A compare-and-swap for each pop is for thieves, and most queues see
- * none for long. So in FIFO order an owner that has not been disturbed for
- * PIN_DEQUE_CALM_POPS pops holds the head: `head` says only that, as a claim of
- * half the range, and the oldest element is at `own_first`, which is the
- * owner's alone and takes plain stores. A thief that finds the head held first
- * ends the hold, and pays for both sides with the host's fence_all:
+ * The reservation. Pops need a compare-and-swap only because of thieves, and
+ * most queues see none for long. So in FIFO order an owner that has not been
+ * disturbed for PIN_DEQUE_CALM_POPS pops reserves the head: `head` says only
+ * that, as a claim of half the range, and the oldest element is at `own_first`,
+ * which is the owner's alone and takes plain stores. A thief that finds the
+ * head reserved first revokes the reservation, and pays for both sides with the
+ * host's fence_all:
  *
  *     owner, popping                 thief
  *     is_popping := 1                is_asked := 1
  *     light fence                    fence_all
- *     is_asked: ends the hold        is_popping: goes away
- *     own_first += 1                 head: held -> own_first, by CAS
+ *     is_asked: ends it              is_popping: goes away
+ *     own_first += 1                 head: reserved -> own_first, by CAS
  *     is_popping := 0
  *
  * Each thread that ends it writes the same, and one of them does. Thieves that
- * go away come again and find it ended, as the owner's next pop sees that it is
- * asked.
+ * go away come again and find it ended, since the owner's next pop sees that
+ * it is asked.
  *
  * Depth first. A tree of tasks that is taken oldest first becomes as broad as
  * the tree is, far beyond this queue. So in FIFO order, too, an owner who has
  * found its queue full takes the newest from then on, until a quarter is left;
  * and now and then the oldest, so that a task with `n` before it waits for 1024
- * times `n` + 1 pops at most. It takes from its end in a hold only, so that no
- * thief has a claim meanwhile; each such hold begins by taking the oldest. To a
- * pop the head looks as if a thief had asked, so that it costs others nothing.
+ * times `n` + 1 pops at most. It takes from its end in a reservation only, so
+ * that no thief has a claim meanwhile; each such reservation begins by taking
+ * the oldest. To a pop the head looks as if a thief had asked, so that it costs
+ * others nothing.
  *
  * Progress: push and pop are wait-free for the owner but for thieves that win
  * against its claim, each of which takes something; steal never waits.
@@ -65,16 +67,18 @@
  * other side sees it, before fence_all or after it: `own_first` does not change
  * when a thief reads it. It is the newest, as a pop ends by a release store,
  * which the thief reads (acquire).
- * [DEQUE-5] the owner lowers `is_asked`, then makes the head a held one (CAS,
- * seq_cst) -> a thief loads that (acquire), then asks: what it raises for this
- * hold is not lowered before the next. A thief that comes late, for a hold that
- * has ended, finds another head: no two holds begin at the same position.
- * Without a hold it is always raised, so that a pop looks at one word only.
- * [DEQUE-6] in a hold the owner may lower `tail`: a thief that ends the hold
- * loads the newest by is_popping (release, acquire), later thieves by the head.
- * A thief that has loaded both before the hold fails, as the head that it
- * compares with does not come back: the compare-and-swap that begins such a
- * hold moves `first` as well. Else it would take what the owner has.
+ * [DEQUE-5] the owner lowers `is_asked`, then makes the head a reserved one
+ * (CAS, seq_cst) -> a thief loads that (acquire), then asks: what it raises for
+ * this reservation is not lowered before the next. A thief that comes late, for
+ * a reservation that has ended, finds another head: no two reservations begin
+ * at the same position. Without one it is always raised, so that a pop looks at
+ * one word only.
+ * [DEQUE-6] in a reservation the owner may lower `tail`: a thief that ends the
+ * reservation loads the newest by is_popping (release, acquire), later thieves
+ * by the head. A thief that has loaded both before the reservation fails, since
+ * the head that it compares with does not come back: the compare-and-swap that
+ * begins such a reservation moves `first` as well. Else it would take what the
+ * owner has.
  */
 #ifndef PIN_QUEUE_DEQUE_H
 #define PIN_QUEUE_DEQUE_H
@@ -91,8 +95,8 @@ enum pin_deque_order {
 };
 
 /*
- * To end a hold takes a thief some microseconds, in which it interrupts all
- * others. This number of pops saves as much.
+ * To end a reservation takes a thief some microseconds, in which it interrupts
+ * all others. This number of pops saves as much.
  */
 #define PIN_DEQUE_CALM_POPS 1024u
 
@@ -106,14 +110,14 @@ enum {
 	PIN_DEQUE_NEWEST_MAX = 1023,
 	/* Depth first ends when this part of the capacity is left. */
 	PIN_DEQUE_DEEP_PART = 4,
-	/* `is_asked` in a hold in which the owner takes from both ends. */
+	/* `is_asked` where the owner takes from both ends of a reservation. */
 	PIN_DEQUE_DEEP = 2,
 };
 
 struct pin_deque {
 	/* Positions count up and wrap; low half `first`, high half `kept`. */
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
-	struct pin_atomic_u32 is_asked; /* [W:any R:owner] to end the hold; or none is */
+	struct pin_atomic_u32 is_asked; /* [W:any R:owner] to end the reservation; or none is */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
 	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] after its last pop */
 	struct pin_atomic_u32 is_popping; /* [W:owner R:any] looks whether it is asked */
@@ -126,13 +130,13 @@ struct pin_deque {
 	uint32_t newest_row;   /* in a row, none from below the last */
 	uint32_t newest_count; /* since the last oldest one */
 	bool takes_newest;     /* in LIFO order always, else while depth first */
-	bool is_held;	       /* a thief may have ended it */
+	bool is_reserved;      /* a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
 	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two; 0: closed */
 	uint32_t mask;			     /* of positions, for their slots */
 	enum pin_deque_order order;
 	struct pin_atomic_u64 *slots; /* [W:owner R:any] links */
-	const struct pin_host *host;  /* whose fence_all ends holds; NULL: there are none */
+	const struct pin_host *host;  /* whose fence_all revokes; NULL: no reservations */
 };
 
 /*
@@ -142,8 +146,8 @@ struct pin_deque {
 void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
 	enum pin_deque_order order);
 
-/* Before it is used: it may be held. The host has a fence_all. */
-void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host);
+/* Before it is used: the owner may reserve it. The host has a fence_all. */
+void pin_deque_allow_reservation(struct pin_deque *deque, const struct pin_host *host);
 
 /*
  * Before it is used: it is full from now on, and stays empty. For a worker that
@@ -169,12 +173,12 @@ static inline uint64_t pin_deque_head_of(uint32_t kept, uint32_t first)
 }
 
 /* To a thief it looks as if another had claimed half the range. */
-static inline uint64_t pin_deque_held_head(uint32_t first)
+static inline uint64_t pin_deque_reserved_head(uint32_t first)
 {
 	return pin_deque_head_of(first - (UINT32_C(1) << 31), first);
 }
 
-static inline bool pin_deque_is_held(uint64_t head)
+static inline bool pin_deque_is_reserved(uint64_t head)
 {
 	return pin_deque_kept_of(head) - pin_deque_first_of(head) == UINT32_C(1) << 31;
 }
@@ -202,8 +206,8 @@ static inline uint32_t pin_deque_first(const struct pin_deque *deque)
 {
 	uint64_t head = pin_load_acquire_u64(&deque->head);
 
-	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_acquire_u32(&deque->own_first)
-						     : pin_deque_first_of(head);
+	return PIN_UNLIKELY(pin_deque_is_reserved(head)) ? pin_load_acquire_u32(&deque->own_first)
+							 : pin_deque_first_of(head);
 }
 
 /* Elements to be taken; exact for the owner while no thief is at it. */
@@ -253,8 +257,8 @@ static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 	uint64_t head = pin_load_acquire_u64(&deque->head); /* [DEQUE-2] */
 
 	/* Its own, so relaxed. */
-	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_relaxed_u32(&deque->own_first)
-						     : pin_deque_kept_of(head);
+	return PIN_UNLIKELY(pin_deque_is_reserved(head)) ? pin_load_relaxed_u32(&deque->own_first)
+							 : pin_deque_kept_of(head);
 }
 
 /* By the owner: pushes that pass before one is at the mark. */
@@ -370,8 +374,8 @@ static inline uint32_t pin_deque_deep_end(const struct pin_deque *deque)
 }
 
 /*
- * By the owner, who has found it full: depth first from now on, where holds are
- * allowed.
+ * By the owner, who has found it full: depth first from now on, where
+ * reservations are allowed.
  */
 void pin_deque_go_deep(struct pin_deque *deque);
 

@@ -12,7 +12,7 @@
  *     giver                             taker
  *     a  lock                           1  lock
  *     b  give                           2  find nothing
- *     c  dark: make it lit              3  lit: take the token; then it is dark
+ *     c  if reset: signal it            3  if signalled: take token, reset
  *     d  unlock                         4  unlock
  *     e  if c did: put the token        5  sleep until it is readable
  *
@@ -20,12 +20,12 @@
  * token on the way. A giver that read it before b, or a taker that reset it
  * after 4, would leave the taker asleep beside a message. Step e is outside of
  * the lock because it wakes the taker, who wants that at once. So at 3 it may
- * be lit without a token: then it stays lit, and the token ends the next sleep,
- * for nothing at worst. Were it made dark there, two tokens could come, and one
- * of them stay for ever.
+ * be signalled without a token: then it stays so, and the token ends the next
+ * sleep, for nothing at worst. If it were reset there, two tokens could come,
+ * and one of them would stay for ever.
  *
- * Invariant: it is lit while its one token is in the descriptor, or a thread is
- * between c and e.
+ * Invariant: it is signalled while its one token is in the descriptor, or a
+ * thread is between c and e.
  *
  * Progress: all but pin_ready_fd_close() wait-free, a system call at most.
  * Called under the owner's lock but for pin_ready_fd_raise(). The lock orders
@@ -91,7 +91,7 @@ static inline void pin_ready_fd_raise(int fd, const struct pin_host *host)
 }
 
 /* Step 3: there is nothing to be had. It need not be open. */
-static inline void pin_ready_fd_dim(struct pin_ready_fd *ready_fd, const struct pin_host *host)
+static inline void pin_ready_fd_reset(struct pin_ready_fd *ready_fd, const struct pin_host *host)
 {
 	PIN_DCHECK(!ready_fd->is_signalled || pin_ready_fd_is_open(ready_fd));
 	if (ready_fd->is_signalled && host->event_clear(ready_fd->fd)) {

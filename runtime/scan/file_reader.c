@@ -23,8 +23,8 @@ enum {
 	 */
 	TURN_BYTES = 512 << 10,
 	/*
-	 * Reads of a worker that line up for a device: enough for the next to
-	 * be there when one ends.
+	 * Reads of a worker that are queued for a device: enough for the next
+	 * to be there when one ends.
 	 */
 	QUEUED_MAX = 2,
 	/* Tracks to begin with, for each worker. */

@@ -19,7 +19,7 @@
  * needs: in order, the earliest window of a file gets its buffer first.
  *
  * The owner decides on the windows, and on the end: `deliver` and `done`. The
- * reader allocates nothing; the owner embeds it and lends it the tracks.
+ * reader allocates nothing; the owner embeds it and provides the tracks.
  *
  * Invariants: (1) `done` is called exactly once, after the last `deliver`, and
  * touches nothing of the reader afterwards. (2) after an error, a cancellation

@@ -77,13 +77,13 @@ void pin_admission_delist(
 }
 
 /*
- * The newest of the lowest lanes give their places to the newcomers, one for
- * one at most: where limits were lowered, the excess stays. The places are
+ * The newest of the lowest lanes give their slots to the newcomers, one for
+ * one at most: where limits were lowered, the excess stays. The slots are
  * watched.
  */
 static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
 {
-	uint32_t max_total = pin_permits_max_total(&self->places);
+	uint32_t max_total = pin_permits_max_total(&self->permits);
 	uint32_t wanted = pin_permits_total(amount);
 	uint32_t needed = pin_permits_total(word) + wanted - max_total;
 	uint32_t listed = 0;
@@ -109,23 +109,23 @@ static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amou
 	}
 	PIN_CHECK(needed == 0 && pin_permits_total(given) <= wanted);
 	PIN_DCHECK(self->evicted_queued <= max_total);
-	pin_permits_exchange(&self->places, given, amount);
+	pin_permits_exchange(&self->permits, given, amount);
 	return true;
 }
 
-/* ---- places, under the lock ---- */
+/* ---- slots, under the lock ---- */
 
 /* Whether the oldest of a higher lane waits for nothing but the total. */
 static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 {
-	uint64_t word = pin_permits_word(&self->places);
+	uint64_t word = pin_permits_word(&self->permits);
 
 	PIN_DCHECK(lane < PINION_LANES);
 	for (uint32_t i = 0; i < lane; i++) {
 		const struct pin_waiter *oldest = self->lanes[i].waiters.oldest;
 
 		if (oldest != NULL &&
-			pin_permits_fit(&self->places, word, oldest->demand) == PIN_PERMITS_FULL) {
+			pin_permits_fit(&self->permits, word, oldest->demand) == PIN_PERMITS_FULL) {
 			return true;
 		}
 	}
@@ -134,7 +134,7 @@ static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 
 static bool wants_too_many(const struct pin_admission *self, uint64_t demand)
 {
-	return pin_permits_fit(&self->places, 0, demand) != PIN_PERMITS_ROOM;
+	return pin_permits_fit(&self->permits, 0, demand) != PIN_PERMITS_ROOM;
 }
 
 /* Of a lane; a closed one answers at once, and limits that were lowered. */
@@ -143,14 +143,14 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 	struct pin_admission_lane *lane = arg;
 	struct pin_admission *self = admission_of(lane);
 	enum pin_permits_answer answer = PIN_PERMITS_WATCHED;
-	uint64_t word = pin_permits_word(&self->places);
-	bool is_closed = pin_permits_is_closed(&self->places);
+	uint64_t word = pin_permits_word(&self->permits);
+	bool is_closed = pin_permits_is_closed(&self->permits);
 
 	PIN_DCHECK(pin_permits_total(demand) > 0);
 	if (!is_closed && wants_too_many(self, demand)) {
 		answer = PIN_PERMITS_TOO_MANY;
 	} else if (is_closed || !is_held_back(self, lane->index)) {
-		answer = pin_permits_take_or_watch(&self->places, demand, &word);
+		answer = pin_permits_take_or_watch(&self->permits, demand, &word);
 	}
 	if (answer == PIN_PERMITS_FULL && pin_admission_evicts(self) &&
 		evict(self, lane->index, demand, word)) {
@@ -172,7 +172,7 @@ static bool end_too_many(void *arg, uint64_t demand, struct pin_waiters_value *o
 		return false;
 	}
 	out_value->words[PIN_ADMISSION_ANSWER] = PIN_PERMITS_TOO_MANY;
-	out_value->words[PIN_ADMISSION_WORD] = pin_permits_word(&self->places);
+	out_value->words[PIN_ADMISSION_WORD] = pin_permits_word(&self->permits);
 	return true;
 }
 
@@ -183,7 +183,7 @@ static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_v
 
 	(void)demand;
 	(void)out_value;
-	return pin_permits_total(pin_permits_word(&self->places)) == 0 &&
+	return pin_permits_total(pin_permits_word(&self->permits)) == 0 &&
 		!pin_admission_has_evicted(self);
 }
 
@@ -208,9 +208,9 @@ static void serve_unlock(struct pin_admission *self, struct pin_waiters_served *
 		has_waiters |= self->lanes[i].waiters.oldest != NULL;
 	}
 	if (!has_waiters) {
-		pin_permits_unwatch(&self->places);
+		pin_permits_unwatch(&self->permits);
 	}
-	if (pin_permits_is_closed(&self->places)) {
+	if (pin_permits_is_closed(&self->permits)) {
 		PIN_DCHECK(!has_waiters); /* the close has answered them */
 		pin_waiters_pop_served(&self->drained, served);
 	}
@@ -228,9 +228,9 @@ void pin_admission_serve_unlock(struct pin_admission *self)
 void pin_admission_leave(struct pin_admission *self, uint64_t amount)
 {
 	PIN_DCHECK(pin_permits_total(amount) > 0);
-	if (!pin_permits_give(&self->places, amount)) {
+	if (!pin_permits_give(&self->permits, amount)) {
 		pin_admission_lock(self);
-		pin_permits_give_locked(&self->places, amount);
+		pin_permits_give_locked(&self->permits, amount);
 		pin_admission_serve_unlock(self);
 	}
 }
@@ -315,7 +315,7 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	pin_waiters_init(&self->drained, &pin_host_linux, take_end, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->drained, &self->lanes[0].waiters);
 	PIN_DCHECK(self->lanes[PINION_LANES - 1].waiters.lock == self->drained.lock);
-	pin_permits_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_permits_init(&self->permits, chosen.max_tasks, chosen.max_tasks_total);
 	return 0;
 }
 
@@ -341,7 +341,7 @@ int pinion_admission_set_limits(
 	}
 	complete_limits(&chosen, &self->runtime->shared.tuning);
 	pin_admission_lock(self);
-	pin_permits_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_permits_set_max(&self->permits, chosen.max_tasks, chosen.max_tasks_total);
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		pin_waiters_pop_ended(&self->lanes[i].waiters, end_too_many, &served);
 	}
@@ -358,7 +358,7 @@ void pinion_admission_close(struct pinion_admission *admission)
 		return;
 	}
 	pin_admission_lock(self);
-	pin_permits_close(&self->places);
+	pin_permits_close(&self->permits);
 	pin_admission_serve_unlock(self);
 }
 
@@ -384,7 +384,7 @@ void pinion_admission_get_stats(const struct pinion_admission *admission,
 		.cancelled = pin_load_relaxed_u64(&self->cancelled),
 		.timed_out = pin_load_relaxed_u64(&self->timed_out),
 	};
-	uint64_t word = pin_permits_word(&self->places);
+	uint64_t word = pin_permits_word(&self->permits);
 
 	/* Relaxed: figures. */
 	for (uint32_t i = 0; i < PINION_LANES; i++) {

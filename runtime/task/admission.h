@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of an admission: the places (task/admission.h), and the waiters, a
+ * Parts of an admission: the slots (`struct pin_permits`), and the waiters, a
  * queue for each lane, all under one lock. The ways in are in
  * admission_admit.c, a job's turn and its end in admission_job.c.
  *
- *     spawn   a place, without the lock unless any waits
- *             a place in the runtime for each job: the last that can fail
+ *     spawn   a slot, without the lock unless any waits
+ *             a slot in the runtime for each job: the last that can fail
  *             the tasks into the runtime
- *     end     the place given back, without the lock unless any waits
- *     wait    under the lock: places looked at and watched in one step, queue
+ *     end     the slot given back, without the lock unless any waits
+ *     wait    under the lock: slots looked at and watched in one step, queue
  *
  * A thread that gives back under the lock serves all lanes, higher ones first.
  * A lower lane takes nothing while the oldest of a higher one waits for the
@@ -24,14 +24,14 @@
  *
  * With PINION_ADMISSION_EVICT jobs that have not begun are in a list of their
  * lane, under the lock. The thread that takes a job off it decides on it: the
- * worker runs it, or another job has its place from then on: one for one, so
+ * worker runs it, or another job has its slot from then on: one for one, so
  * where limits were lowered evicting neither adds to the excess nor works that
  * off. Its task is still in the runtime's queue then, and goes to `cancel` when
- * its turn comes. Such tasks are not counted as places; there are at most as
+ * its turn comes. Such tasks are not counted as slots; there are at most as
  * many as the total.
  *
  * An end that is the last of a closed admission is made under the lock, which a
- * drain takes as well: it may be freed then. Without the lock a given place is
+ * drain takes as well: it may be freed then. Without the lock a given slot is
  * the last touch.
  */
 #ifndef PIN_TASK_ADMISSION_H
@@ -48,22 +48,22 @@
 /* ---- slots ---- */
 
 /*
- * Places: how many of each lane are in, and how many may be.
+ * Slots: how many of each lane are in, and how many may be.
  *
  * Counting first and adding later lets as many slip in between as there are
  * threads. Here all counts are one word, 20 bits for each lane; the total is
- * their sum, so a place has its lane's limit and that of all checked, and is
- * taken, in one step. Several places, in any lanes, are one step too.
+ * their sum, so a slot has its lane's limit and that of all checked, and is
+ * taken, in one step. Several slots, in any lanes, are one step too.
  *
  * The word has two flags besides:
  *
  *     CLOSED   no job comes in any more
  *     WATCHED  a waiter is there; a leaving job has to serve
  *
- * A new waiter finds the places full and sets WATCHED in that same step. So a
- * return of a place either comes before it, and the waiter sees the place, or
+ * A new waiter finds the slots full and sets WATCHED in that same step. So a
+ * return of a slot either comes before it, and the waiter sees the slot, or
  * comes after it, and the leaving thread sees the flag: no fence is needed on
- * either side. With either flag set, places are given back only under a lock of
+ * either side. With either flag set, slots are given back only under a lock of
  * the caller's, which also protects its queue of those who wait, and taken only
  * under it while WATCHED is. So a thread that leaves without the lock has
  * touched the struct for the last time.
@@ -105,20 +105,20 @@ struct pin_permits {
 	struct pin_atomic_u32 max_total;
 };
 
-void pin_permits_init(struct pin_permits *places, const uint32_t *max, uint32_t max_total);
+void pin_permits_init(struct pin_permits *permits, const uint32_t *max, uint32_t max_total);
 
-static inline uint32_t pin_permits_max(const struct pin_permits *places, uint32_t lane)
+static inline uint32_t pin_permits_max(const struct pin_permits *permits, uint32_t lane)
 {
 	PIN_DCHECK(lane < PIN_PERMITS_LANES);
-	return pin_load_relaxed_u32(&places->max[lane]);
+	return pin_load_relaxed_u32(&permits->max[lane]);
 }
 
-static inline uint32_t pin_permits_max_total(const struct pin_permits *places)
+static inline uint32_t pin_permits_max_total(const struct pin_permits *permits)
 {
-	return pin_load_relaxed_u32(&places->max_total);
+	return pin_load_relaxed_u32(&permits->max_total);
 }
 
-/* A number of places in a lane, as the amount of the functions below. */
+/* A number of slots in a lane, as the amount of the functions below. */
 static inline uint64_t pin_permits_amount(uint32_t lane, uint32_t count)
 {
 	PIN_DCHECK(lane < PIN_PERMITS_LANES && count <= PIN_PERMITS_MAX);
@@ -151,43 +151,43 @@ static inline bool pin_permits_hold(uint64_t word, uint64_t amount)
  * of 0, whether there can ever be.
  */
 enum pin_permits_answer pin_permits_fit(
-	const struct pin_permits *places, uint64_t word, uint64_t amount);
+	const struct pin_permits *permits, uint64_t word, uint64_t amount);
 
 /* The word, for counts that have to be of one moment. */
-uint64_t pin_permits_word(const struct pin_permits *places);
+uint64_t pin_permits_word(const struct pin_permits *permits);
 
-/* Takes places, or says why not; *out_word is the word that decided it. */
+/* Takes slots, or says why not; *out_word is the word that decided it. */
 enum pin_permits_answer pin_permits_take(
-	struct pin_permits *places, uint64_t amount, uint64_t *out_word);
+	struct pin_permits *permits, uint64_t amount, uint64_t *out_word);
 
-/* Gives places back. False: nothing was done, it takes the lock. */
-bool pin_permits_give(struct pin_permits *places, uint64_t amount);
+/* Gives slots back. False: nothing was done, it takes the lock. */
+bool pin_permits_give(struct pin_permits *permits, uint64_t amount);
 
 /* ---- with the lock ---- */
 
 /*
- * Other limits. A count above its new one stays until places are given back. A
+ * Other limits. A count above its new one stays until slots are given back. A
  * take that began before this returned may go by those before.
  */
-void pin_permits_set_max(struct pin_permits *places, const uint32_t *max, uint32_t max_total);
+void pin_permits_set_max(struct pin_permits *permits, const uint32_t *max, uint32_t max_total);
 
 /* As pin_permits_take(), also past others who wait; watched when it fails. */
 enum pin_permits_answer pin_permits_take_or_watch(
-	struct pin_permits *places, uint64_t amount, uint64_t *out_word);
+	struct pin_permits *permits, uint64_t amount, uint64_t *out_word);
 
 /*
  * Takes `amount` in place of `given`, while it is watched. Where the total is
  * above its limit, as that was lowered, both are as many.
  */
-void pin_permits_exchange(struct pin_permits *places, uint64_t given, uint64_t amount);
+void pin_permits_exchange(struct pin_permits *permits, uint64_t given, uint64_t amount);
 
-void pin_permits_give_locked(struct pin_permits *places, uint64_t amount);
+void pin_permits_give_locked(struct pin_permits *permits, uint64_t amount);
 
 /* No waiter is left. */
-void pin_permits_unwatch(struct pin_permits *places);
+void pin_permits_unwatch(struct pin_permits *permits);
 
-void pin_permits_close(struct pin_permits *places);
-bool pin_permits_is_closed(const struct pin_permits *places);
+void pin_permits_close(struct pin_permits *permits);
+bool pin_permits_is_closed(const struct pin_permits *permits);
 
 /* ---- admissions ---- */
 
@@ -239,7 +239,7 @@ struct pin_job_entry {
 	uint64_t began_ns;		 /* [own] the worker's, then of the thread that ends it */
 	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
 	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
-	struct pin_atomic_u32 went_on;	 /* [W:its worker R:its ender] */
+	struct pin_atomic_u32 went_on;	 /* [W:its worker R:the thread that ends it] */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */
@@ -249,7 +249,7 @@ struct pin_job_entry {
 /* What a served waiter finds in its value. */
 enum {
 	PIN_ADMISSION_ANSWER, /* enum pin_permits_answer */
-	PIN_ADMISSION_WORD,   /* of the places, by which it was given */
+	PIN_ADMISSION_WORD,   /* of the slots, by which it was given */
 };
 
 struct pin_admission_lane {
@@ -261,7 +261,7 @@ struct pin_admission_lane {
 
 struct pin_admission {
 	/* [W:any R:any] by each job */
-	struct pin_permits places;
+	struct pin_permits permits;
 	struct pin_atomic_u64 job_ns;  /* smoothed; 0: not known */
 	struct pin_atomic_u32 running; /* jobs begun and not ended */
 	/* [const] */
@@ -317,7 +317,7 @@ void pin_admission_unlock(struct pin_admission *self);
 void pin_admission_serve_unlock(struct pin_admission *self);
 
 /*
- * Gives places back, without the lock; the admission may be gone afterwards,
+ * Gives slots back, without the lock; the admission may be gone afterwards,
  * too.
  */
 void pin_admission_leave(struct pin_admission *self, uint64_t amount);
@@ -375,12 +375,12 @@ static inline void pin_job_log_ended(const struct pin_shared *shared, uint64_t b
 /* ---- jobs ---- */
 
 /*
- * A job that is in: from the turn of its task to the place given back.
+ * A job that is in: from the turn of its task to the slot given back.
  *
  * The runtime knows the job by its task, whose `run` and `cancel` are the two
  * functions below. They claim the job first: a job evicted meanwhile has no
- * place any more and goes to its `cancel`. A claimed job is run or cancelled,
- * timed and counted, and its place is given back last, since the admission may
+ * slot any more and goes to its `cancel`. A claimed job is run or cancelled,
+ * timed and counted, and its slot is given back last, since the admission may
  * be gone then.
  */
 

@@ -42,7 +42,7 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		return -ECHILD;
 	}
 	*out_request = (struct request){.count = count};
-	if (count > pin_permits_max_total(&self->places)) {
+	if (count > pin_permits_max_total(&self->permits)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -52,7 +52,7 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		counts[pin_task_lane(&jobs[i]->task)]++;
 	}
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
-		if (counts[i] > pin_permits_max(&self->places, i)) {
+		if (counts[i] > pin_permits_max(&self->permits, i)) {
 			return -EINVAL;
 		}
 		out_request->amount += pin_permits_amount(i, counts[i]);
@@ -117,7 +117,7 @@ static void chain(
 	PIN_DCHECK(is_sound(self, request));
 }
 
-/* Places for all of them in the runtime, or for none. */
+/* Slots for all of them in the runtime, or for none. */
 static int reserve(struct pinion_runtime *runtime, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -145,7 +145,7 @@ static void enlist_chain(struct pin_admission *self, struct pinion_job *job)
 	pin_admission_unlock(self);
 }
 
-/* Jobs that have their places: into the runtime, or out again. */
+/* Jobs that have their slots: into the runtime, or out again. */
 static int launch(struct pin_admission *self, const struct request *request)
 {
 	struct pinion_runtime *runtime = self->runtime;
@@ -206,14 +206,14 @@ static enum pin_permits_answer take_now(
 	enum pin_permits_answer answer = PIN_PERMITS_WATCHED;
 
 	if (!pin_admission_evicts(self)) {
-		answer = pin_permits_take(&self->places, request->amount, out_word);
+		answer = pin_permits_take(&self->permits, request->amount, out_word);
 	}
 	if (answer != PIN_PERMITS_WATCHED) {
 		return answer;
 	}
 	pin_waiter_init(&waiter, request->amount, NULL);
 	waiter.value.words[PIN_ADMISSION_ANSWER] = PIN_PERMITS_WATCHED;
-	waiter.value.words[PIN_ADMISSION_WORD] = pin_permits_word(&self->places);
+	waiter.value.words[PIN_ADMISSION_WORD] = pin_permits_word(&self->permits);
 	pin_waiters_try(&self->lanes[request->lane].waiters, &waiter);
 	PIN_DCHECK(waiter.value.words[PIN_ADMISSION_ANSWER] <= PIN_PERMITS_TOO_MANY);
 	*out_word = waiter.value.words[PIN_ADMISSION_WORD];
@@ -249,31 +249,31 @@ static uint64_t estimate_us(const struct pin_admission *self, uint32_t lane, uin
 static void tell_full(const struct pin_admission *self, const struct request *request,
 	enum pin_permits_answer answer, uint64_t word, struct pinion_full *out_full)
 {
-	const struct pin_permits *places = &self->places;
+	const struct pin_permits *permits = &self->permits;
 	uint32_t lane = request->lane;
 
 	PIN_DCHECK(answer != PIN_PERMITS_ROOM && answer != PIN_PERMITS_CLOSED);
 	if (answer == PIN_PERMITS_WATCHED) {
 		/* There may be room, but not for those who come last. */
-		answer = pin_permits_fit(places, word, request->amount);
+		answer = pin_permits_fit(permits, word, request->amount);
 	}
 	/* Of several lanes, the lane that has none. */
 	for (uint32_t i = 0; i < PINION_LANES && answer == PIN_PERMITS_LANE_FULL; i++) {
 		uint32_t count = pin_permits_count(request->amount, i);
 
-		if (count > 0 && pin_permits_count(word, i) + count > pin_permits_max(places, i)) {
+		if (count > 0 && pin_permits_count(word, i) + count > pin_permits_max(permits, i)) {
 			lane = i;
 		}
 	}
 	*out_full = (struct pinion_full){
 		.current = pin_permits_count(word, lane),
-		.max = pin_permits_max(places, lane),
+		.max = pin_permits_max(permits, lane),
 		.estimated_wait_us = estimate_us(self, request->lane, word),
 		.lane = lane,
 	};
 	if (answer == PIN_PERMITS_FULL) {
 		out_full->current = pin_permits_total(word);
-		out_full->max = pin_permits_max_total(places);
+		out_full->max = pin_permits_max_total(permits);
 		out_full->lane = PINION_LANES;
 	}
 }

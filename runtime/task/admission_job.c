@@ -43,7 +43,7 @@ static void end_job(struct pin_admission *self, uint32_t lane, uint64_t began_ns
 	pin_admission_leave(self, pin_permits_amount(lane, 1));
 }
 
-/* False: it was evicted, and has no place any more. */
+/* False: it was evicted, and has no slot any more. */
 static bool claim(struct pin_admission *self, struct pin_job_entry *entry)
 {
 	bool is_claimed = true;

@@ -15,49 +15,49 @@ enum permits_flag {
 	FLAGS = FLAG_CLOSED | FLAG_WATCHED,
 };
 
-void pin_permits_init(struct pin_permits *places, const uint32_t *max, uint32_t max_total)
+void pin_permits_init(struct pin_permits *permits, const uint32_t *max, uint32_t max_total)
 {
-	*places = (struct pin_permits){0};
-	pin_permits_set_max(places, max, max_total);
+	*permits = (struct pin_permits){0};
+	pin_permits_set_max(permits, max, max_total);
 }
 
-void pin_permits_set_max(struct pin_permits *places, const uint32_t *max, uint32_t max_total)
+void pin_permits_set_max(struct pin_permits *permits, const uint32_t *max, uint32_t max_total)
 {
 	PIN_DCHECK(max_total <= PIN_PERMITS_LANES * PIN_PERMITS_MAX);
 	/* Relaxed: a later spawn sees them by the return of this call. */
-	pin_store_relaxed_u32(&places->max_total, max_total);
+	pin_store_relaxed_u32(&permits->max_total, max_total);
 	for (uint32_t lane = 0; lane < PIN_PERMITS_LANES; lane++) {
 		PIN_CHECK(max[lane] <= PIN_PERMITS_MAX);
-		pin_store_relaxed_u32(&places->max[lane], max[lane]);
+		pin_store_relaxed_u32(&permits->max[lane], max[lane]);
 	}
 }
 
 enum pin_permits_answer pin_permits_fit(
-	const struct pin_permits *places, uint64_t word, uint64_t amount)
+	const struct pin_permits *permits, uint64_t word, uint64_t amount)
 {
 	for (uint32_t lane = 0; lane < PIN_PERMITS_LANES; lane++) {
 		uint32_t count = pin_permits_count(amount, lane);
 
 		/* Lanes it wants nothing of are no concern of its. */
 		if (count > 0 &&
-			pin_permits_count(word, lane) + count > pin_permits_max(places, lane)) {
+			pin_permits_count(word, lane) + count > pin_permits_max(permits, lane)) {
 			return PIN_PERMITS_LANE_FULL;
 		}
 	}
-	return pin_permits_total(word) + pin_permits_total(amount) > pin_permits_max_total(places)
+	return pin_permits_total(word) + pin_permits_total(amount) > pin_permits_max_total(permits)
 		? PIN_PERMITS_FULL
 		: PIN_PERMITS_ROOM;
 }
 
-uint64_t pin_permits_word(const struct pin_permits *places)
+uint64_t pin_permits_word(const struct pin_permits *permits)
 {
-	return pin_load_acquire_u64(&places->word);
+	return pin_load_acquire_u64(&permits->word);
 }
 
 enum pin_permits_answer pin_permits_take(
-	struct pin_permits *places, uint64_t amount, uint64_t *out_word)
+	struct pin_permits *permits, uint64_t amount, uint64_t *out_word)
 {
-	uint64_t word = pin_load_acquire_u64(&places->word);
+	uint64_t word = pin_load_acquire_u64(&permits->word);
 	enum pin_permits_answer answer;
 
 	PIN_DCHECK((amount & FLAGS) == 0);
@@ -66,23 +66,23 @@ enum pin_permits_answer pin_permits_take(
 		if ((word & FLAGS) != 0) {
 			return (word & FLAG_CLOSED) != 0 ? PIN_PERMITS_CLOSED : PIN_PERMITS_WATCHED;
 		}
-		answer = pin_permits_fit(places, word, amount);
+		answer = pin_permits_fit(permits, word, amount);
 		if (answer != PIN_PERMITS_ROOM) {
 			return answer;
 		}
-	} while (!pin_cas_acq_rel_u64(&places->word, &word, word + amount)); /* [PERMITS-1] */
+	} while (!pin_cas_acq_rel_u64(&permits->word, &word, word + amount)); /* [PERMITS-1] */
 	return PIN_PERMITS_ROOM;
 }
 
-bool pin_permits_give(struct pin_permits *places, uint64_t amount)
+bool pin_permits_give(struct pin_permits *permits, uint64_t amount)
 {
-	uint64_t word = pin_load_acquire_u64(&places->word);
+	uint64_t word = pin_load_acquire_u64(&permits->word);
 
 	PIN_DCHECK((amount & FLAGS) == 0);
 	while ((word & FLAGS) == 0) {
 		PIN_CHECK(pin_permits_total(word) >= pin_permits_total(amount));
 		PIN_DCHECK(pin_permits_hold(word, amount));
-		if (pin_cas_acq_rel_u64(&places->word, &word, word - amount)) { /* [PERMITS-1] */
+		if (pin_cas_acq_rel_u64(&permits->word, &word, word - amount)) { /* [PERMITS-1] */
 			return true;
 		}
 	}
@@ -90,9 +90,9 @@ bool pin_permits_give(struct pin_permits *places, uint64_t amount)
 }
 
 enum pin_permits_answer pin_permits_take_or_watch(
-	struct pin_permits *places, uint64_t amount, uint64_t *out_word)
+	struct pin_permits *permits, uint64_t amount, uint64_t *out_word)
 {
-	uint64_t word = pin_load_acquire_u64(&places->word);
+	uint64_t word = pin_load_acquire_u64(&permits->word);
 	enum pin_permits_answer answer;
 	uint64_t next;
 
@@ -102,19 +102,19 @@ enum pin_permits_answer pin_permits_take_or_watch(
 		if ((word & FLAG_CLOSED) != 0) {
 			return PIN_PERMITS_CLOSED;
 		}
-		answer = pin_permits_fit(places, word, amount);
+		answer = pin_permits_fit(permits, word, amount);
 		next = answer == PIN_PERMITS_ROOM ? word + amount : word | FLAG_WATCHED;
 		/* Also where that is the same: the word may be an old one. */
-	} while (!pin_cas_acq_rel_u64(&places->word, &word, next)); /* [PERMITS-1] */
+	} while (!pin_cas_acq_rel_u64(&permits->word, &word, next)); /* [PERMITS-1] */
 	return answer;
 }
 
-void pin_permits_exchange(struct pin_permits *places, uint64_t given, uint64_t amount)
+void pin_permits_exchange(struct pin_permits *permits, uint64_t given, uint64_t amount)
 {
 	uint64_t before =
-		pin_fetch_add_acq_rel_u64(&places->word, amount - given); /* [PERMITS-1] */
+		pin_fetch_add_acq_rel_u64(&permits->word, amount - given); /* [PERMITS-1] */
 
-	enum pin_permits_answer fit = pin_permits_fit(places, before - given, amount);
+	enum pin_permits_answer fit = pin_permits_fit(permits, before - given, amount);
 
 	PIN_CHECK((before & FLAG_WATCHED) != 0);
 	PIN_DCHECK(pin_permits_hold(before, given) && (before & FLAG_CLOSED) == 0);
@@ -123,25 +123,25 @@ void pin_permits_exchange(struct pin_permits *places, uint64_t given, uint64_t a
 	PIN_CHECK(fit == PIN_PERMITS_ROOM || pin_permits_total(given) == pin_permits_total(amount));
 }
 
-void pin_permits_give_locked(struct pin_permits *places, uint64_t amount)
+void pin_permits_give_locked(struct pin_permits *permits, uint64_t amount)
 {
-	uint64_t before = pin_fetch_sub_acq_rel_u64(&places->word, amount); /* [PERMITS-1] */
+	uint64_t before = pin_fetch_sub_acq_rel_u64(&permits->word, amount); /* [PERMITS-1] */
 
 	PIN_CHECK(pin_permits_total(before) >= pin_permits_total(amount));
 	PIN_DCHECK(pin_permits_hold(before, amount));
 }
 
-void pin_permits_unwatch(struct pin_permits *places)
+void pin_permits_unwatch(struct pin_permits *permits)
 {
-	pin_fetch_and_seq_cst_u64(&places->word, ~(uint64_t)FLAG_WATCHED);
+	pin_fetch_and_seq_cst_u64(&permits->word, ~(uint64_t)FLAG_WATCHED);
 }
 
-void pin_permits_close(struct pin_permits *places)
+void pin_permits_close(struct pin_permits *permits)
 {
-	pin_fetch_or_seq_cst_u64(&places->word, FLAG_CLOSED);
+	pin_fetch_or_seq_cst_u64(&permits->word, FLAG_CLOSED);
 }
 
-bool pin_permits_is_closed(const struct pin_permits *places)
+bool pin_permits_is_closed(const struct pin_permits *permits)
 {
-	return (pin_load_acquire_u64(&places->word) & FLAG_CLOSED) != 0;
+	return (pin_load_acquire_u64(&permits->word) & FLAG_CLOSED) != 0;
 }

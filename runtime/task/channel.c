@@ -64,7 +64,7 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 	out_value->words[0] = channel->count == 0 ? EPIPE : 0;
 	if (channel->count == 0) {
 		if (!channel->is_closed) {
-			pin_ready_fd_dim(&channel->ready_fd, channel->senders.host);
+			pin_ready_fd_reset(&channel->ready_fd, channel->senders.host);
 		}
 		return channel->is_closed;
 	}

@@ -67,7 +67,7 @@ struct pin_channel {
 	uint32_t oldest;
 	uint32_t count;
 	bool is_closed;
-	struct pin_ready_fd ready_fd; /* lit while there is something to receive */
+	struct pin_ready_fd ready_fd; /* signalled while there is something to receive */
 };
 
 _Static_assert(sizeof(struct pin_channel) <= sizeof(struct pinion_channel), "fits");

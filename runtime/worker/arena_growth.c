@@ -120,8 +120,8 @@ static uint32_t rings_of(struct pin_worker *worker, struct pin_ring *out_rings[3
 	if (worker->has_polled) {
 		out_rings[count++] = &worker->polled;
 	}
-	if (worker->wide.is_initialised) {
-		out_rings[count++] = &worker->wide;
+	if (worker->sqe128.is_initialised) {
+		out_rings[count++] = &worker->sqe128;
 	}
 	return count;
 }

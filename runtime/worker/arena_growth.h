@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a worker's buffers that comes with use and goes after rest.
+ * Memory of a worker's buffers: taken as they are used, given back after rest.
  *
  * A worker's own buffers are address space until they are used. Their memory is
  * taken in steps, from the front of the arena: populated, registered with the
  * worker's rings, and opened in the pool. After a time of rest the last steps
- * are given back: closed in the pool, registered no longer, given to the
- * kernel.
+ * are given back: closed in the pool, unregistered, returned to the kernel.
  *
  *     acquire, none free          after rest
  *     1  give pages               a  none of the step's buffers is out:
@@ -26,13 +25,13 @@
  * back.
  *
  * b comes before c: an entry of a ring's table holds the pages themselves, not
- * the addresses. After c the addresses get others, and a transfer by the old
- * entry would move bytes that the program never sees.
+ * the addresses. After c the addresses get other pages, and a transfer by the
+ * old entry would move bytes that the program never sees.
  *
  * Each step of growth may fail: there are no pages, or a memory cgroup's limit
- * does not leave as many. Then the acquire fails, with -ENOMEM if no release
- * can help. If an entry cannot be filled, the step is used
- * unregistered, and its transfers are counted.
+ * does not allow them. Then the acquire fails, with -ENOMEM if no release can
+ * help. If an entry cannot be filled, the step is used unregistered, and its
+ * transfers are counted.
  *
  * A worker needs at most the buffers that are out, and as many more as it
  * acquired in the last period; it gives the rest back. It checks once in each

@@ -15,18 +15,19 @@
  * again. Elsewhere each worker registers its own arena as it starts.
  *
  * A thread pool may grow later, so its source stays until its end, and is only
- * read: a worker in the place of one of the first workers clones from it. One
- * in a place that was empty then registers its own arena alone: its reads into
- * others' memory, and theirs into its memory, go the plain way and are counted.
+ * read: a worker in the slot of one of the first workers clones from it. A
+ * worker in a slot that was empty then registers its own arena alone: its reads
+ * into others' memory, and theirs into its memory, go the plain way and are
+ * counted.
  *
  * [ARENA-1] creator: fill registry and source, release has_registered;
- * worker: acquire it, then read them. Without it a worker would clone from a
- * ring, or look an address up in a table, that it sees half-made. The way back,
- * count after clone and close after count, is started_count's release and
- * acquire: else the source could go while a worker still clones from it.
+ * worker: acquire it, then read them. Without it a worker could clone from a
+ * ring, or look an address up in a table, that is only half made for it. The
+ * way back, count after clone and close after count, is started_count's release
+ * and acquire: else the source could go while a worker still clones from it.
  *
- * Then each shortage is logged in one line, with the command that ends it, for
- * all workers together.
+ * Then each shortage is logged in one line for all workers, with the command
+ * that mends it.
  *
  * The creator of a runtime calls it in this order: fit (before any worker
  * starts), register (when every worker has mapped its arena), report (when all
@@ -372,8 +373,8 @@ static struct sums sums_of(const struct pin_shared *shared)
 }
 
 /*
- * Names the limit that a registration met. Only -ENOMEM is about the
- * locked-memory limit, so only then does the message say how to raise it.
+ * Names the limit that a registration met. Only -ENOMEM means the locked-memory
+ * limit, so only then does the message say how to raise it.
  */
 static void tell_registration(
 	const struct pin_shared *shared, const char *which, size_t wanted_bytes, int error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The buffers of a worker's arena: taken and given back by code on the worker,
- * and pinned for I/O while a request uses them.
+ * and borrowed by requests, which holds them for I/O.
  *
  * Tasks call the first part by pinion_buffer_acquire() and its relatives;
  * submit.c and complete.c call the second part for each transfer. A buffer is
@@ -10,14 +10,15 @@
  *
  * [IO-1] the maker of a pool stores it in `pools` (release) -> a worker loads
  * it (acquire): it finds the pool complete. An ended pool has no buffer out, so
- * no request uses one, but it is searched for others': it is taken out of
- * `pools`, and freed when the searches that could still see it are through.
+ * no request uses one, but requests on other memory search it: it is taken out
+ * of `pools`, and freed when the searches that could still see it are over.
  * Before the first, `has_pools` is set for good; a holder of a buffer of it
  * sees that.
  *
- * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
- * home the buffers it has gathered (memory/pool.h); the end of a pool takes
- * that once of each worker, between taking it out and freeing it: [BIASED-1].
+ * [IO-2] a worker searches within its lock `cancels`, as its owner, also before
+ * it sends home the buffers it has gathered (memory/pool.h); the end of a pool
+ * takes that lock of each worker once, between taking the pool out and freeing
+ * it: [BIASED-1].
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
  * pool taken out, or its end is waited for.
@@ -25,12 +26,11 @@
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
  * started; the thread that has awaited all sets `arenas_beyond` (release) -> a
  * request's worker, or its poster, loads it (acquire), and may read all of
- * them: they stay as they are. Before, no worker has another's buffer. Where
- * threads come and go, in a thread pool, it is never set.
+ * them: they stay as they are. Before that no worker has another's buffer.
+ * Where threads come and go, in a thread pool, it is never set.
  *
- * Invariant: an entry that is pinned for I/O can be released by no thread until
- * the request has ended, so the kernel never writes into a buffer with a new
- * holder.
+ * Invariant: no thread can release a borrowed buffer until the request has
+ * ended, so the kernel never writes into a buffer with a new holder.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/arena_growth.h"
@@ -193,17 +193,17 @@ static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_
  * that no other worker will end, as another might where rings are shared. The
  * short way of worker/submit.c, for a pool that the runtime made.
  */
-static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine *own,
+static inline bool borrow_own(const struct pin_worker *worker, struct pin_magazine *own,
 	uint32_t magazine, struct pin_entry *entry)
 {
-	return PIN_LIKELY(!worker->shares_ring) && pin_pool_lend_own(own, magazine, entry);
+	return PIN_LIKELY(!worker->shares_ring) && pin_pool_borrow_own(own, magazine, entry);
 }
 
 /*
- * Lends it, if it can. On the worker: the end of a pool waits until it is out.
+ * Borrows it, if it can. On the worker: the end of a pool waits for its return.
  */
 static PIN_APART struct pin_entry *find_pooled_own(
-	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_lent)
+	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_borrowed)
 {
 	struct pin_pool *pool;
 	struct pin_entry *entry;
@@ -211,8 +211,8 @@ static PIN_APART struct pin_entry *find_pooled_own(
 	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_biased_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
 	entry = find_pooled(worker, bytes, &pool);
-	*out_is_lent = entry != NULL &&
-		lend_own(worker, &pool->magazines[worker->index], worker->index, entry);
+	*out_is_borrowed = entry != NULL &&
+		borrow_own(worker, &pool->magazines[worker->index], worker->index, entry);
 	pin_biased_leave(&worker->cancels); /* [IO-2] */
 	return entry;
 }
@@ -355,42 +355,44 @@ static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry 
 }
 
 /* A buffer that another thread has from a cache of its own. */
-static PIN_APART enum pin_pool_lent lend_anothers(
+static PIN_APART enum pin_pool_borrowed borrow_anothers(
 	struct pin_worker *worker, struct pin_entry *entry)
 {
-	enum pin_pool_lent lent = PIN_POOL_MUST_SHARE;
+	enum pin_pool_borrowed borrowed = PIN_POOL_MUST_SHARE;
 
-	while (lent == PIN_POOL_MUST_SHARE) {
-		lent = tell_of(worker, entry, pin_pool_share)
-			? pin_pool_lend(entry, PIN_POOL_OUTSIDE)
+	while (borrowed == PIN_POOL_MUST_SHARE) {
+		borrowed = tell_of(worker, entry, pin_pool_share)
+			? pin_pool_borrow(entry, PIN_POOL_OUTSIDE)
 			: PIN_POOL_IS_FREE;
 	}
-	return lent;
+	return borrowed;
 }
 
 /* By the owner of that magazine of its pool. */
-static inline enum pin_pool_lent lend_entry(
+static inline enum pin_pool_borrowed borrow_entry(
 	struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine)
 {
-	enum pin_pool_lent lent = pin_pool_lend(entry, magazine);
+	enum pin_pool_borrowed borrowed = pin_pool_borrow(entry, magazine);
 
-	return PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE) ? lend_anothers(worker, entry) : lent;
+	return PIN_UNLIKELY(borrowed == PIN_POOL_MUST_SHARE) ? borrow_anothers(worker, entry)
+							     : borrowed;
 }
 
 /* The same, or nothing, where there is none. A free buffer is reported. */
-static PIN_APART enum pin_pool_lent lend_found(struct pin_worker *worker, struct pin_entry *entry,
-	uint32_t magazine, struct pin_entry **out_entry)
+static PIN_APART enum pin_pool_borrowed borrow_found(struct pin_worker *worker,
+	struct pin_entry *entry, uint32_t magazine, struct pin_entry **out_entry)
 {
 	*out_entry = entry;
-	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine) == PIN_POOL_IS_LENT)) {
-		return PIN_POOL_IS_LENT;
+	if (entry == NULL ||
+		PIN_LIKELY(borrow_entry(worker, entry, magazine) == PIN_POOL_IS_BORROWED)) {
+		return PIN_POOL_IS_BORROWED;
 	}
 	*out_entry = NULL;
 	tell_of(worker, entry, pin_pool_check_is_free);
 	return PIN_POOL_IS_FREE;
 }
 
-bool pin_worker_lend_posted(
+bool pin_worker_borrow_posted(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
 	struct pin_entry *entry = NULL;
@@ -401,40 +403,42 @@ bool pin_worker_lend_posted(
 	if (entry == NULL && pin_worker_is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
-	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry) == PIN_POOL_IS_LENT;
+	return borrow_found(worker, entry, PIN_POOL_OUTSIDE, out_entry) == PIN_POOL_IS_BORROWED;
 }
 
-/* What the short way has not lent, of a pool where it has a magazine. */
-static enum pin_pool_lent lend_by_cas(struct pin_worker *worker, struct pin_entry *entry,
+/* What the short way has not borrowed, of a pool where it has a magazine. */
+static enum pin_pool_borrowed borrow_by_cas(struct pin_worker *worker, struct pin_entry *entry,
 	uint32_t magazine, struct pin_entry **out_entry)
 {
 	PIN_DCHECK(entry != NULL); /* the search before has found it */
-	return lend_found(worker, entry,
+	return borrow_found(worker, entry,
 		pin_worker_current() == worker ? magazine : PIN_POOL_OUTSIDE, out_entry);
 }
 
-/* In anything but buffers of its own, where most is. */
-static PIN_APART enum pin_pool_lent lend_elsewhere(
+/* In other memory than buffers of its own, where most is. */
+static PIN_APART enum pin_pool_borrowed borrow_elsewhere(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
 	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
-		bool is_lent;
+		bool is_borrowed;
 
-		*out_entry = find_pooled_own(worker, bytes, &is_lent);
+		*out_entry = find_pooled_own(worker, bytes, &is_borrowed);
 		if (*out_entry != NULL) {
-			return is_lent ? PIN_POOL_IS_LENT_OWN
-				       : lend_by_cas(worker, *out_entry, worker->index, out_entry);
+			return is_borrowed
+				? PIN_POOL_IS_BORROWED_OWN
+				: borrow_by_cas(worker, *out_entry, worker->index, out_entry);
 		}
 	}
-	return lend_found(worker, find_workers(worker->shared, bytes), PIN_POOL_OUTSIDE, out_entry);
+	return borrow_found(
+		worker, find_workers(worker->shared, bytes), PIN_POOL_OUTSIDE, out_entry);
 }
 
-enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
+enum pin_pool_borrowed pin_worker_borrow(struct pin_worker *worker, const uint8_t *bytes,
 	struct pin_entry *own, struct pin_entry **out_entry)
 {
 	PIN_DCHECK(own == NULL || pin_worker_owns_entry(worker, own));
-	return own != NULL ? lend_by_cas(worker, own, 0, out_entry)
-			   : lend_elsewhere(worker, bytes, out_entry);
+	return own != NULL ? borrow_by_cas(worker, own, 0, out_entry)
+			   : borrow_elsewhere(worker, bytes, out_entry);
 }
 
 /* ---- pools ---- */

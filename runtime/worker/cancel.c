@@ -111,8 +111,8 @@ int pin_request_cancel(struct pin_shared *shared, struct pin_worker *worker,
 		return cancel(shared, NULL, request, out_must_post, out_index);
 	}
 	/*
-	 * A request of its own may not be ended by others between the change
-	 * and the rest.
+	 * No other thread may end a request of its own between the change and
+	 * the rest.
 	 */
 	pin_remote_reap_enter(worker);
 	rc = cancel(shared, worker, request, out_must_post, out_index);
@@ -129,7 +129,7 @@ struct among {
 
 /*
  * A drain ends it: the kernel has tried it, and waits. With a deadline it would
- * end anyway; in the list of those that wait for room it has yet to be tried.
+ * end anyway; a request that waits for room has yet to be tried.
  */
 static bool is_endless(const struct pin_worker *worker, const struct pinion_request *request)
 {

@@ -62,13 +62,13 @@ static PIN_APART void give_back(
 {
 	struct pin_request *private = pin_request_of(request);
 
-	if (private->lent != NULL) {
-		if (PIN_LIKELY(private->is_lent_own)) {
-			pin_pool_unlend_own(private->lent);
+	if (private->borrowed != NULL) {
+		if (PIN_LIKELY(private->is_borrowed_own)) {
+			pin_pool_end_own_borrow(private->borrowed);
 		} else {
-			pin_pool_unlend(private->lent);
+			pin_pool_end_borrow(private->borrowed);
 		}
-		private->lent = NULL;
+		private->borrowed = NULL;
 	}
 	if (PIN_LIKELY(private->cost.account_place != 0)) {
 		pin_device_queue_end(worker, taker, request);
@@ -291,8 +291,8 @@ static int run_completed(struct pinion_task *task)
 }
 
 /*
- * What uses memory that its worker gives out has to give it back there. Opening
- * without checks is the scanner's, whose tasks rely on staying here.
+ * A request that uses memory of its worker has to give it back there. Only the
+ * scanner opens without checks, and its tasks rely on staying here.
  */
 static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
 {
@@ -414,10 +414,10 @@ static void arm_again(struct pin_worker *worker, struct pin_request *private, ui
 }
 
 /*
- * A cancel found nothing to end. Most often that has ended, or nothing can end
- * it now; but what passes from one of the kernel's threads to another is missed
- * too (Linux 6.1: -ENOENT for the read of a pipe, which then stays). So a
- * request that is still here is asked for again, ever less often.
+ * A cancel found nothing to end. Most often the operation has ended, or cannot
+ * be ended now; but the kernel also misses an operation that passes from one of
+ * its threads to another (Linux 6.1: -ENOENT for the read of a pipe, which then
+ * stays). So a request that is still here is cancelled again, ever less often.
  */
 static PIN_APART void note_missed(struct pin_worker *worker)
 {

@@ -143,7 +143,7 @@ static uint8_t part_cut_of(const struct pin_worker *worker, const struct pin_acc
 
 /*
  * Pays the runtime's and the device's rate for the request's next part, both or
- * neither: what one allows and the other does not stays unspent.
+ * neither: an amount that only one of them allows stays unspent.
  */
 static PIN_APART bool pay_rates(
 	struct pin_worker *worker, struct pin_account *account, struct pinion_request *request)
@@ -354,7 +354,7 @@ static PIN_APART bool admit(struct pin_worker *worker, struct pinion_request *re
 }
 
 /*
- * As most are: nothing waits or is limited, there is credit, and it is not
+ * The usual case: nothing waits or is limited, there is credit, and it is not
  * timed. False: nothing is taken, and admit() decides.
  */
 static PIN_INLINE bool admit_at_once(struct pin_worker *worker, struct pinion_request *request)
@@ -419,9 +419,9 @@ void pin_device_queue_defer_part(
 }
 
 /*
- * The first queued transfer of a device, if it may start now. Each reason
- * against it leaves the queue such that the right event looks again: a timer
- * for a rate, a grant for credit.
+ * The first queued transfer of a device, if it may start now. If it may not,
+ * the event that it waits for makes the worker check again: a timer for a rate,
+ * a grant for credit.
  */
 static struct pinion_request *next_of(struct pin_worker *worker, struct pin_account *account)
 {
@@ -457,8 +457,8 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_acco
 
 /*
  * Where nothing is queued, granted credit goes on to others, and so does kept
- * credit beyond a new limit: nothing else may come here for a long time that
- * would give it back. [LIMIT-1]
+ * credit beyond a new limit: for a long time no other event may come that gives
+ * it back. [LIMIT-1]
  */
 static void collect(struct pin_account *account)
 {
@@ -576,7 +576,7 @@ static PIN_APART void end_admitted(
 }
 
 /*
- * As most do: nothing waits for its credit, which is kept, it was not timed,
+ * The usual end: nothing waits for its credit, which is kept, it was not timed,
  * and no check is due. False: nothing has changed.
  */
 static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_request *request)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stalled devices: of whose requests none has completed for ten times
+ * Stalled devices: those that have completed no request for ten times
  * `stall_ms`. Each is named in the log, once, with the file and offset of its
  * oldest request.
  *
  * Only its worker knows which file that request is for. So the watchdog
  * (stall.h) stores the question in `asked` and kicks the workers; the worker
- * that finds such a request takes the question, counts, and names it. If none
- * has answered by the next check but one, all of them being in long tasks, the
- * watchdog takes the question back and names the device alone.
+ * that finds such a request takes the question, counts, and names it. If no
+ * worker has answered by the next check but one, since all are in long tasks,
+ * the watchdog takes the question back and names the device alone.
  *
  *     watchdog                            worker
  *     a  asked := device (release)        1  finds its kick

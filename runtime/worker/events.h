@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker does, as others may watch it: static probes, and the events of
- * a trace (observe/trace.h).
+ * Events of a worker that others may watch: static probes, and the events of a
+ * trace (observe/trace.h).
  *
  * A probe is a place at which perf(1), bpftrace(8) or SystemTap may observe a
- * running program, by names that stay; also a program that was not built for it
+ * running program by stable names, even if the program was not built for that
  * or has no symbols. It is one instruction that does nothing, and a note in the
- * file that says where it is and where its values are then. Without a tracer it
- * costs that instruction: nothing is computed for it, as the values are in
- * memory or registers anyway. So arguments are plain: no calls, no locals of
- * their own. Built without <sys/sdt.h> there are none, and they cost nothing at
- * all. Names and values are in pinion_runtime(3), where they are promised.
+ * file that says where the instruction is and where its values are then.
+ * Without a tracer a probe costs that instruction: nothing is computed for it,
+ * since the values are in memory or registers anyway. So arguments are plain:
+ * no calls, no locals of their own. A library that was built without
+ * <sys/sdt.h> has no probes, and they cost nothing at all. pinion_runtime(3)
+ * promises names and values.
  *
- * A runtime without a trace pays nothing for its events: what most tasks and
- * requests pass through has no test for it. A worker with a trace leaves those
- * ways by tests that they have anyway, and writes its events beside them:
+ * A runtime without a trace pays nothing for events: the usual ways of tasks
+ * and requests have no test for them. A worker with a trace leaves those ways
+ * by tests that they have anyway, and writes its events beside them:
  *
  *     begin, end     `slow_reasons` is set: pin_run_otherwise()
  *     spawn          PIN_SLOW_REASON_TRACED closes the LIFO slot
@@ -153,7 +154,7 @@ static inline void pin_event_timer(
 	}
 }
 
-/* The watchdog, of what has made no progress for so long. */
+/* The watchdog: no progress for that long. */
 static inline void pin_event_stall(const struct pin_shared *shared, enum pin_trace_stall of,
 	uint32_t place, uint64_t lasts_ns, uint64_t function_or_device)
 {

@@ -33,20 +33,20 @@ enum {
 /* ---- the polled ring: its life ---- */
 
 /*
- * Which transfers: where the configuration's `polled` says so, reads and writes
- * past the page cache, of a size that is worth it, of a disk that sysfs lists
- * queues for, or of any. They have been admitted like all others
+ * It takes, where the configuration's `polled` says so, reads and writes past
+ * the page cache, of a size for which polling pays, of a disk for which sysfs
+ * lists queues, or of any. They have been admitted like all others
  * (device_queue.c); where the second ring is full they go to the first, so
- * nothing ever waits for room in it. A transfer refused by the file system or
- * the device goes to the first ring too, and an account whose device did so is
- * not tried again.
+ * nothing ever waits for room in it. A transfer that the file system or the
+ * device refuses goes to the first ring, too, and that device is not tried
+ * again.
  *
- * While any is in flight the worker runs tasks and asks in between, each time
- * round its loop, and instead of a sleep makes way for others
+ * While any is in flight the worker runs tasks and asks the device in between,
+ * each time round its loop, and yields its CPU instead of sleeping
  * (pin_park_undo()). Nothing interrupts it, so a sleep would have no end.
  *
- * The ring takes no cancels, and the device would not hear of them. Cancelled,
- * or past its deadline, a transfer ends when its device ends it, with the
+ * The ring takes no cancels, and the device would not get them. A transfer that
+ * is cancelled, or past its deadline, ends when its device ends it, with the
  * device's result, unless it has to be tried again. A stop waits for that.
  */
 
@@ -128,8 +128,8 @@ static bool has_lost_bytes(struct pinion_request *request)
 }
 
 /*
- * Not an error of the device: no polling here, or not of this. Whatever it is,
- * the first ring gets to hear it as well.
+ * Not an error of the device: there is no polling here, or not of this
+ * transfer. Any other error the first ring gets as well.
  */
 static bool is_refusal(struct pinion_request *request, int32_t result)
 {
@@ -188,10 +188,10 @@ uint32_t pin_polled_poll(struct pin_worker *worker)
  * so one wait is for both, and for all that else ends it:
  *
  *     worker                               device
- *     a  publishes that it sleeps          1  completes: wide ring's queue
- *     b  wide ring's queue empty?          2  armed? first ring's queue
+ *     a  publishes that it sleeps          1  completes: command ring's queue
+ *     b  command ring's queue empty?       2  armed? first ring's queue
  *     c  arms the watch, which looks
- *        at the wide ring's queue again
+ *        at the command ring's queue again
  *     d  waits in the first ring
  *
  * The kernel's check in c sees completions between b and c; later ones fire the
@@ -208,12 +208,13 @@ uint32_t pin_polled_poll(struct pin_worker *worker)
  */
 
 /*
- * The wide ring: made, fed and reaped; and doing without it.
+ * The command ring, a ring of 128-byte entries: made, fed and reaped; and doing
+ * without it.
  */
 
 enum {
 	/* More than devices are given to do at once. */
-	WIDE_ENTRIES_MAX = 256,
+	SQE128_ENTRIES_MAX = 256,
 };
 
 /* ---- its life ---- */
@@ -228,11 +229,11 @@ static void take_buffers(struct pin_worker *worker)
 
 	if (worker->shared->arenas_grow) {
 		/* A clone would hold pages that are given back later. */
-		pin_arena_growth_tell(worker, &worker->wide);
+		pin_arena_growth_tell(worker, &worker->sqe128);
 	} else if (first->registry != NULL &&
 		pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS)) {
 		(void)pin_ring_clone(
-			&worker->wide, &first->uring, first->registry, first->home_region);
+			&worker->sqe128, &first->uring, first->registry, first->home_region);
 	}
 }
 
@@ -240,21 +241,21 @@ static void take_buffers(struct pin_worker *worker)
  * Makes the ring for NVMe commands when the first such request comes. Where
  * that fails, this and all later requests are calls of ioctl(2), one at a time.
  */
-static void open_wide_ring(struct pin_worker *worker)
+static void open_sqe128_ring(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_ring_options options = {
-		.entries = shared->tuning.ring_entries < WIDE_ENTRIES_MAX
+		.entries = shared->tuning.ring_entries < SQE128_ENTRIES_MAX
 			? shared->tuning.ring_entries
-			: WIDE_ENTRIES_MAX,
+			: SQE128_ENTRIES_MAX,
 		.helper_count = shared->tuning.ring_helper_count,
-		.is_wide = true,
+		.is_sqe128 = true,
 		.kernel = &shared->kernel,
 	};
 	int rc = -EOPNOTSUPP;
 
 	PIN_DCHECK(worker->commands_way == PIN_COMMANDS_UNTRIED);
-	PIN_DCHECK(!worker->wide.is_initialised);
+	PIN_DCHECK(!worker->sqe128.is_initialised);
 	worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	/* The caller that asked for it knows. */
 	if (worker->shares_ring || worker->ring.is_fallback ||
@@ -264,7 +265,7 @@ static void open_wide_ring(struct pin_worker *worker)
 	}
 	if (pin_kernel_has(&shared->kernel, PINION_IO_NVME_COMMANDS)) {
 		rc = pin_ring_init(
-			&worker->wide, shared->host, &worker->meter, &options, &shared->log);
+			&worker->sqe128, shared->host, &worker->meter, &options, &shared->log);
 	}
 	if (rc < 0) {
 		pin_log(&shared->log, PINION_LOG_WARN,
@@ -274,16 +275,16 @@ static void open_wide_ring(struct pin_worker *worker)
 		return;
 	}
 	worker->commands_way = PIN_COMMANDS_BY_RING;
-	pin_request_ask_parts(worker, &worker->wide);
+	pin_request_ask_parts(worker, &worker->sqe128);
 	take_buffers(worker);
-	pin_store_release_u32(&worker->wide_is_open, 1); /* [STALL-1] */
+	pin_store_release_u32(&worker->sqe128_is_open, 1); /* [STALL-1] */
 }
 
 void pin_commands_end(struct pin_worker *worker)
 {
-	PIN_CHECK(worker->wide.in_flight == 0);
-	if (worker->wide.is_initialised) {
-		pin_ring_retire(&worker->wide);
+	PIN_CHECK(worker->sqe128.in_flight == 0);
+	if (worker->sqe128.is_initialised) {
+		pin_ring_retire(&worker->sqe128);
 	}
 	worker->commands_way = PIN_COMMANDS_UNTRIED;
 }
@@ -293,11 +294,11 @@ void pin_commands_end(struct pin_worker *worker)
 static bool give_to_ring(struct pin_worker *worker, struct pinion_request *request)
 {
 	if (worker->commands_way == PIN_COMMANDS_UNTRIED) {
-		open_wide_ring(worker);
+		open_sqe128_ring(worker);
 	}
-	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_BY_RING || worker->wide.is_initialised);
+	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_BY_RING || worker->sqe128.is_initialised);
 	if (worker->commands_way != PIN_COMMANDS_BY_RING ||
-		!pin_request_submit_command(&worker->wide, request)) {
+		!pin_request_submit_command(&worker->sqe128, request)) {
 		return false;
 	}
 	pin_secondary_enter(worker, pin_request_of(request));
@@ -327,7 +328,7 @@ static void go_on_by_call(struct pin_worker *worker, struct pinion_request *requ
 	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_UNTRIED);
 	if (result == -EINVAL) {
 		/* Of commands, not the first kernels take registered memory. */
-		pin_ring_forget_buffers(&worker->wide);
+		pin_ring_forget_buffers(&worker->sqe128);
 	} else {
 		worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	}
@@ -349,7 +350,7 @@ static void land_command(void *arg, uint64_t user_data, int32_t result)
 		go_on_by_call(worker, request, result);
 		return;
 	}
-	request = pin_request_complete_command(&worker->wide, user_data, result);
+	request = pin_request_complete_command(&worker->sqe128, user_data, result);
 	if (request != NULL) {
 		pin_secondary_leave(worker, pin_request_of(request));
 		pin_request_end(worker, worker, request);
@@ -359,5 +360,5 @@ static void land_command(void *arg, uint64_t user_data, int32_t result)
 uint32_t pin_commands_poll(struct pin_worker *worker)
 {
 	PIN_DCHECK(pin_worker_is_current(worker) && !worker->shares_ring);
-	return pin_ring_poll_wide(&worker->wide, land_command, worker);
+	return pin_ring_poll_sqe128(&worker->sqe128, land_command, worker);
 }

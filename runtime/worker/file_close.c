@@ -5,7 +5,7 @@
  *
  * The worker sets the table up with its ring. The table
  * (io/registered_files.h) is the worker's alone, so a thread that closes a file
- * elsewhere leaves a message in its inbox, one however many files that are, and
+ * elsewhere leaves a message in its inbox, one for any number of files, and
  * ends its sleep.
  *
  *     closing thread                     the worker
@@ -77,8 +77,8 @@ void pin_files_start(struct pin_worker *worker)
 }
 
 /*
- * The message to a worker that has left, and its files: a next one there, if
- * any, may rely on it.
+ * The message to a worker that has left, and its files: a new worker in its
+ * slot, if there is one, may rely on it.
  */
 static void take_for_other(struct pin_worker *owner)
 {

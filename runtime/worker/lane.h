@@ -2,14 +2,14 @@
 /*
  * Lanes at work: how a task gets into the queue of its lane, and out of it.
  *
- * A task of the normal lane goes where tasks have always gone: to its worker's
- * own queue, or to the injector. Those of the other lanes go into one queue per
- * lane that all workers share (queue/lane_queue.h). A runtime that has never
- * seen such a task, and whose workers all serve all lanes, pays for lanes with
- * one test of `flags` per task, which is that for a stop as well.
+ * A task of the normal lane goes to its worker's own queue, or to the injector.
+ * Tasks of the other lanes go into one queue per lane that all workers share
+ * (queue/lane_queue.h). A runtime that has never had such a task, and whose
+ * workers all serve all lanes, pays for lanes with one test of `flags` per
+ * task, which is the test for a stop as well.
  *
- * A worker that does not serve normal has a deque that is always full, so what
- * it spawns there goes to the injector by itself.
+ * The deque of a worker that does not serve normal is always full, so its
+ * spawns into that lane go to the injector by themselves.
  *
  * Source: docs/decisions/scheduling.md, "The lanes high and low share one queue
  * each".
@@ -26,13 +26,13 @@
 /* ---- room ---- */
 
 /*
- * Room for work from outside: whether the queue of a lane takes more of it, and
- * those who wait until it does.
+ * Room for work from outside: whether the queue of a lane takes more, and the
+ * waiters for room.
  *
- * A spawn is admitted here: normal tasks as far as the queue limit says, those
- * of other lanes by claims of places, then all of them by the gate. A waiter
- * for room is in a queue of waiters, one for each lane, and is admitted by any
- * event that makes room, which then wakes it:
+ * A spawn is admitted here: normal tasks by the queue limit, tasks of other
+ * lanes by claims of places in their queues, then all of them by the gate. A
+ * waiter for room is in a queue of waiters, one for each lane, and is admitted
+ * by any event that makes room, which then wakes it:
  *
  *     a worker that pops from the lane's queue      pin_room_tell()
  *     a place or an admission given back            pin_room_undo(), and wake
@@ -40,7 +40,7 @@
  *     the gate's close, which ends all waits        pin_room_close()
  *
  * A worker that pops pays one load for it. Spawns and calls that do not wait
- * take room as they find it, also before those who wait.
+ * take room when they find it, even before waiters.
  *
  * Any thread. Pairs: [WAIT-1], the makers of room against its waiters.
  *
@@ -104,8 +104,8 @@ static PIN_INLINE int pin_room_admit(
 void pin_room_undo(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
- * `count` tasks that were admitted are not undone any more, and never get into
- * the injector: they take no room of normal.
+ * `count` admitted tasks will not be undone, and never get into the injector:
+ * they take no room of normal.
  */
 void pin_room_note_elsewhere(struct pin_shared *shared, uint32_t count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a worker's fields and its runtime's for those who watch them.
+ * Reads the fields of a worker and of its runtime, for readers of metrics.
  *
  * The worker publishes from its loop, before it sleeps, and when it leaves, and
  * notes times at readings of the clock; any thread may take a snapshot.
@@ -168,8 +168,8 @@ static struct pin_shown_runtime observe_runtime(const struct pin_shared *shared)
 }
 
 /*
- * What pools there are is known under the lock that makes and ends them, which
- * is tried only. Before the page's lock, whose rank is above.
+ * The lock under which pools are made and ended says which there are; it is
+ * only tried. Before the page's lock, whose rank is above.
  */
 static bool observe_pools(struct pin_shared *shared, struct pin_shown_pools *out_shown)
 {
@@ -319,12 +319,12 @@ bool pin_metrics_begin_park(struct pin_worker *worker)
 
 /* ---- times ---- */
 
-PIN_APART void pin_metrics_note_row_slowly(
+PIN_APART void pin_metrics_note_series_slowly(
 	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	const struct pin_deque *deque = &worker->deque;
 	/* Relaxed, all: its own. */
-	struct pin_row row = {
+	struct pin_series series = {
 		.elapsed_ns = elapsed_ns,
 		.now_ns = worker->now_ns,
 		.usual_ns = pin_queue_interval_average_ns(&worker->queue_interval),
@@ -340,7 +340,7 @@ PIN_APART void pin_metrics_note_row_slowly(
 	if (PIN_UNLIKELY(elapsed_ns >= worker->shared->tuning.stall_ms * STALL_MS_NS)) {
 		pin_meter_set(&worker->meter.long_end_ns, worker->now_ns);
 	}
-	pin_timings_note_row(&worker->observed, &row);
+	pin_timings_note_series(&worker->observed, &series);
 }
 
 /* Its task's lane, else that of the task that has submitted it. */

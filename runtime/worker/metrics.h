@@ -68,7 +68,7 @@ static inline uint64_t pin_metrics_work(const struct pin_worker *worker)
 		pin_load_relaxed_u64(&worker->meter.requests_completed);
 }
 
-/* When it wakes for what it has done and not published, or never. */
+/* When it wakes to publish its unpublished work, or never. */
 static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
 {
 	return pin_metrics_work(worker) == worker->observed.published_work
@@ -80,8 +80,8 @@ static inline uint64_t pin_metrics_next_ns(const struct pin_worker *worker)
 void pin_metrics_show_in_flight(const struct pin_worker *worker);
 
 /*
- * It has found work after none, and has read the clock: what it begins now has
- * not lasted since it fell asleep.
+ * It has found work after a time without, and has read the clock: its next task
+ * has not lasted since the worker fell asleep.
  */
 static inline void pin_metrics_show_clock(const struct pin_worker *worker)
 {
@@ -130,14 +130,14 @@ static inline void pin_metrics_note_batch(struct pin_worker *worker, bool has_mo
 	}
 }
 
-/* A row of tasks that took so long together, up to the worker's `now_ns`. */
-void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
+/* A series of tasks that took so long together, up to the worker's `now_ns`. */
+void pin_metrics_note_series_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks);
 
-static inline void pin_metrics_note_row(
+static inline void pin_metrics_note_series(
 	struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	if (pin_timings_is_due(&worker->observed, elapsed_ns, tasks)) {
-		pin_metrics_note_row_slowly(worker, elapsed_ns, tasks);
+		pin_metrics_note_series_slowly(worker, elapsed_ns, tasks);
 	}
 }
 
@@ -148,7 +148,7 @@ static inline void pin_metrics_note_row(
 void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,
 	struct pinion_request *request, uint64_t now_ns, uint64_t took_ns);
 
-/* What is entered in place of such a task's function, which it then calls. */
+/* Entered in place of such a task's function, which it then calls. */
 int pin_metrics_run_ready(struct pinion_task *task);
 
 /* A waker, before it ends the sleep of `target`. Any thread. */

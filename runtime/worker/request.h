@@ -8,8 +8,8 @@
  * is woken (request_external.c). A cancel from another thread is sent to the
  * owner's inbox. The task carries the message. From its start to its end a
  * request is in one of two lists of the worker: in flight, or waiting for room
- * in the ring. Deadlines are on a wheel that waits have too, and sleep ends for
- * them as for timers.
+ * in the ring. Deadlines are on a wheel that they share with waits, and end a
+ * worker's sleep as timers do.
  *
  *     IDLE       the caller's
  *     CLAIMED    the caller's, while the others of its batch are checked
@@ -18,22 +18,22 @@
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
  *
- * The word holds the state and whose worker it is. Of the end and a cancel one
- * is first: POSTED is left by compare-and-swap, to IN_FLIGHT by the worker, to
+ * The word holds the state and the worker. Of the end and a cancel one is
+ * first: POSTED is left by compare-and-swap, to IN_FLIGHT by the worker, to
  * CANCELLED by the canceller; IN_FLIGHT is left under a lock of the worker's
  * (`cancels`), to IDLE by the worker, to CANCELLED by the canceller, or, on the
- * worker itself, to ENDING. That lock costs its owner no locked instruction, as
- * each completion takes it; a canceller from elsewhere pays for both. CANCELLED
- * and ENDING are the worker's to leave. The task's link is free while a request
- * is IN_FLIGHT, so the one message at a time needs no memory of its own; and
- * since that message may be in the inbox when the request ends, its task
- * becomes ready only when the message has been taken (`has_ended`).
+ * worker itself, to ENDING. That lock costs its owner no locked instruction,
+ * since each completion takes it; a canceller from elsewhere pays for both.
+ * Only the worker leaves CANCELLED and ENDING. The task's link is free while a
+ * request is IN_FLIGHT, so the one message at a time needs no memory of its
+ * own; and since that message may be in the inbox when the request ends, its
+ * task becomes ready only when the message has been taken (`has_ended`).
  *
- * A deadline is the worker's own business: it changes no state, only what the
- * request ends with (`ended_by`), and of deadline and cancel the first to get
- * to the worker counts. Either way the kernel is asked for its end, again if it
- * misses it, and what it then completes with decides: a result that came first
- * is the result.
+ * Only the worker sees a deadline: it changes no state, only the reason of the
+ * request's end (`ended_by`), and of deadline and cancel the first to get to
+ * the worker counts. Either way the worker asks the kernel to end the
+ * operation, again if the kernel misses it, and the completion decides: a
+ * result that came first is the result.
  *
  * A cancel of many (PINION_OP_CANCEL) is itself a request: it travels through
  * the inboxes of all workers, its own first, after all earlier messages.
@@ -111,12 +111,11 @@ static inline void pin_request_set(struct pin_request *private, uint32_t word)
  * When a transfer may start: a worker between its requests and the credit and
  * rates of their disks (io/device.h).
  *
- * A read or write starts when the rates have been kept and there is credit;
- * else it queues, after others of its file, and is in none of the lists of
- * worker/request.h but this. An urgent one, of the high lane, passes those that
- * are not, 8 in a row at most. Rates come first, so credit is never held by a
- * request that may not start yet. The first of a device wait queue waits for
- * one of these:
+ * A read or write starts when the rates allow it and there is credit; else it
+ * queues, after others of its file, and is in no other list. An urgent request,
+ * of the high lane, passes the others, 8 in a row at most. Rates come first, so
+ * a request that may not start yet never holds credit. The first request of a
+ * device wait queue waits for one of these:
  *
  *     a rate      until an instant that is known: a timer of the worker's wheel
  *     credit      for the end of another request of this worker on that disk,
@@ -124,9 +123,8 @@ static inline void pin_request_set(struct pin_request *private, uint32_t word)
  *     a change    of limits, by another thread
  *
  * Credit and changes from others come as a kick: a flag of the worker, set
- * before its sleep is ended. The worker looks at it before it sleeps, as it
- * looks into its inbox, takes the flag off and then looks at all device wait
- * queues.
+ * before its sleep is ended. The worker checks the flag before it sleeps, as it
+ * checks its inbox, clears it, and then checks all device wait queues.
  *
  *     granter, setter of limits         worker
  *     a  credit, epoch of limits        1  finds neither, queues
@@ -137,8 +135,8 @@ static inline void pin_request_set(struct pin_request *private, uint32_t word)
  * it was kicked for. b-c against 2-3 is [PARK-1].
  *
  * The deadline of a request goes on while it is queued, and ends it there.
- * The library's own may set `stops_clock` instead: a file's timeout is the
- * file's, not that of the limits that its user has set.
+ * Requests of the library itself may set `stops_clock` instead: a file's
+ * timeout is for the file, not for the limits that its user has set.
  *
  * A long request pays for its parts one by one (io/request.h), so that no other
  * waits for the price of all of it: between two of them it has queued again,
@@ -153,7 +151,7 @@ void pin_device_queue_init(struct pin_worker *worker);
 /* True: it may start now. False: it has queued. */
 bool pin_device_queue_admit(struct pin_worker *worker, struct pinion_request *request);
 
-/* There are rates for it, which what the page cache has need not keep. */
+/* There are rates for it, which reads from the page cache need not keep. */
 bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_request *request);
 
 /* There is a rate of bytes, of the runtime or of the file's device. */
@@ -188,8 +186,8 @@ void pin_device_queue_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /*
- * On its worker, which leaves and has no transfers any more: others get what it
- * kept. False: credit is being granted to it, with a notification soon.
+ * On a worker that leaves and has no transfers any more: gives back the credit
+ * that it kept. False: credit is being granted to it, with a notification soon.
  */
 bool pin_device_queue_give_up(struct pin_worker *worker);
 
@@ -204,8 +202,8 @@ void pin_device_queue_kick_all(struct pin_shared *shared);
 enum {
 	/*
 	 * Ends until a worker checks whether an interval is over: as many as
-	 * come in 100 µs, at least these, since reading the clock takes 25 ns,
-	 * and there are reads that are over in 700.
+	 * come in 100 µs, and at least this number, since reading the clock
+	 * takes 25 ns, and some reads are over in 700.
 	 */
 	PIN_ACCOUNT_ENDS_MIN = 16,
 };
@@ -224,8 +222,8 @@ struct pin_disk_sums pin_device_account_sums(
 
 /*
  * The way of a request into its ring: submit.c has its stages in order. A
- * request that finds no room in the ring waits for some, in order; the list of
- * those that wait for their device is above.
+ * request that finds no room in the ring waits for it, in order; requests that
+ * wait for their device are in the list above.
  */
 
 /* On the worker: starts a request. Errors as pinion_request_submit(). */
@@ -243,15 +241,15 @@ int pin_requests_explain(const struct pin_shared *shared, struct pinion_request 
 	uint32_t count, int rc);
 
 /*
- * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
- * back what it did if one cannot.
+ * On other threads: 0 if all can be submitted; they are the library's then. If
+ * one cannot, undoes everything.
  */
 int pin_request_claim(struct pinion_request *const *requests, uint32_t count);
 void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count);
 
 /*
  * Sends claimed ones, which were admitted, to `target`, in order. A pool's
- * buffer is lent from here on.
+ * buffer is borrowed from here on.
  */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
@@ -327,20 +325,20 @@ void pin_request_end(
 void pin_request_end_with(
 	struct pin_worker *worker, struct pinion_request *request, int32_t result);
 
-/* Ends it now, or has the kernel do so; the first outcome counts. */
+/* Ends it now, or asks the kernel to; the first outcome counts. */
 void pin_request_abandon_in_flight(
 	struct pin_worker *worker, struct pinion_request *request, int32_t error);
 
 /*
- * Has its task entered, when it is out of its list and IDLE. It is the caller's
+ * Queues its task, when it is out of its list and IDLE. It is the caller's
  * again as soon as its task is entered. `taker` is the calling worker.
  */
 void pin_request_hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /*
- * The function that the caller gave a request's task, or any task, where
- * another one is entered first: for those that show it.
+ * The function that the caller gave a task, where another one is entered first:
+ * for messages and traces that show it.
  */
 uint64_t pin_request_run_of(struct pinion_task *task);
 
@@ -412,13 +410,13 @@ static inline bool pin_requests_owe_ends(const struct pin_worker *worker)
 /* ---- secondary rings ---- */
 
 /*
- * Aside: requests that are in flight on another ring of their worker than its
- * first, as that cannot carry them: extra_rings.c, extra_rings.c. They are in
- * its lists and end as all do, but such a ring takes no cancels: a request on
- * it ends when its device ends it.
+ * Secondary requests are in flight on another ring of their worker than its
+ * first, which cannot carry them: extra_rings.c. They are in the worker's lists
+ * and end as all do, but such a ring takes no cancels: a request on it ends
+ * when its device ends it.
  *
- * One count says whether there are any, so that a worker without them looks at
- * that and at nothing else.
+ * One count says whether there are any, so a worker without them reads that and
+ * nothing else.
  *
  * On the worker alone.
  */
@@ -455,14 +453,14 @@ static inline bool pin_secondary_has_gathered(const struct pin_worker *worker)
 {
 	return pin_secondary_is_busy(worker) &&
 		(pin_secondary_ring_has_gathered(&worker->polled) ||
-			pin_secondary_ring_has_gathered(&worker->wide));
+			pin_secondary_ring_has_gathered(&worker->sqe128));
 }
 
 /* ---- messages between workers ---- */
 
 /*
- * What other threads post to a worker: to its external queue a request; to its
- * inbox a request to be cancelled, or a cancel of many on its way through all
+ * Other threads post requests to the external queue of a worker, and to its
+ * inbox requests to be cancelled, or a cancel of many on its way through all
  * workers.
  */
 
@@ -492,14 +490,14 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * Other threads post a request to the external queue of one worker, but any
  * worker may begin it.
  *
- * They are dealt out in turns among the workers that serve their lane, so that
- * all rings are used; where the next worker in turn is busy, a sleeping one
- * gets them. Those of the high lane go to a worker that serves little else. A
- * worker takes its own at the start of a loop, before it runs anything, so none
- * waits for a task that was there already; where it is stalled they stay in its
- * queue, which others may take from as well: the watchdog finds them there and
- * wakes a sleeper, which begins them on its own ring. What a worker has begun
- * stays with its ring.
+ * The workers that serve a request's lane have turns, so that all rings are
+ * used; where the next worker in turn is busy, a sleeping one gets the request.
+ * Those of the high lane go to a worker that serves little else. A worker takes
+ * its own requests at the start of a loop, before it runs anything, so none
+ * waits for a task that was there already. If the worker is stalled, they stay
+ * in its queue, which others may take from as well: the watchdog finds them
+ * there and wakes a sleeper, which begins them on its own ring. A request that
+ * has begun stays with its ring.
  *
  * Those of the high lane are in a queue of their own, which the worker looks
  * into before each task as well, once there was one (PIN_SHARED_URGENT). It
@@ -517,15 +515,15 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * [EXTERNAL-1] c against 2: of two fences one is first; either d sees that the
  * watchdog sleeps, or the watchdog sees in 3 the worker that was seen awake in
  * b.
- * [PARK-1] is what a and b are for a worker that goes to sleep.
+ * For a worker that goes to sleep a and b are [PARK-1].
  *
  * A cancel of many goes from worker to worker and ends requests submitted
  * before it. A queued submission must not move past it, from a worker that it
  * has yet to see to a worker that it has seen; so nothing is adopted while
  * there is such a cancel (`cancels`), and each worker it comes to first begins
  * its own submissions. Submissions queued on a worker that has left move to the
- * fallback worker (wake.h), under a lock that each thread takes which is about
- * to move such a cancel there too: so it comes after them.
+ * fallback worker (wake.h), under a lock that a thread also takes before it
+ * moves such a cancel there: so the cancel comes after them.
  * [EXTERNAL-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *
@@ -551,10 +549,10 @@ static inline bool pin_external_is_empty(const struct pin_worker *worker)
 		pin_injector_is_empty(&worker->external_urgent);
 }
 
-/* By another worker: it is stalled, and what was posted to it may be taken. */
+/* By another worker: it is stalled, and others may take its posted requests. */
 bool pin_external_may_adopt(const struct pin_worker *worker);
 
-/* From before a cancel of many is sent until it has been everywhere. */
+/* From before a cancel of many is sent until it has been to all workers. */
 static inline void pin_external_hold(struct pin_shared *shared)
 {
 	pin_fetch_add_seq_cst_u32(&shared->cancels, 1); /* [EXTERNAL-2] */

@@ -156,8 +156,8 @@ static void push_both(struct pin_worker *target, struct pin_list *urgent, struct
 }
 
 /*
- * Pins each request's buffer now, while the submitter still holds it: the
- * worker may begin the request when that thread has long released it.
+ * Borrows each request's buffer now, while the submitter still has it: the
+ * worker may begin the request long after that thread has released it.
  */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
@@ -172,9 +172,9 @@ void pin_request_post(
 		PIN_DCHECK(pin_task_kind(&requests[i]->task) == PIN_TASK_REQUEST);
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->is_lent_own = false;
-			private->was_free =
-				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
+			private->is_borrowed_own = false;
+			private->was_free = !pin_worker_borrow_posted(
+				target, requests[i]->bytes, &private->borrowed);
 		}
 		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
 		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
@@ -290,7 +290,7 @@ uint32_t pin_requests_take_external(
 /* ---- messages in the inbox ---- */
 
 /*
- * One stop of a cancel of many on its way through all workers: cancels this
+ * One stage of a cancel of many on its way through all workers: cancels this
  * worker's matching requests, then goes to the next worker's inbox, or ends
  * after the last.
  */

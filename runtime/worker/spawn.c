@@ -174,9 +174,9 @@ void pin_spawn_set_announce_all(struct pin_worker *sleeper)
 }
 
 /*
- * Whether any worker sleeps that is worth waking for the waiting tasks. The
- * check has no fence: it misses a worker that goes to sleep just now, which a
- * later check finds. It says where the next one comes.
+ * Whether a worker sleeps and the waiting tasks are worth its wake. The check
+ * has no fence: it misses a worker that goes to sleep just now, which a later
+ * check finds. It also sets the place of the next check.
  */
 static void look_for_sleeper(struct pin_worker *worker)
 {
@@ -421,8 +421,8 @@ void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *time
 }
 
 /*
- * After a push. The worker checks at the start of its next turn; should that be
- * far, the watchdog has to be up, which sends another.
+ * After a push. The worker checks at the start of its next turn; in case that
+ * is far, the watchdog has to be awake, which sends another worker.
  */
 static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
 {

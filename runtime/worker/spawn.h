@@ -9,8 +9,8 @@
  * A task that was spawned alone, as into the LIFO slot, would wait for its
  * spawner, however long that goes on. So a spawn also wakes a sleeper if its
  * worker has woken none for a spawn lately (the pause of policy/wake_batch.h).
- * PIN_SLOW_REASON_ANNOUNCE closes the slot for that, so a spawn costs no
- * instruction more while the bit is not set:
+ * PIN_SLOW_REASON_ANNOUNCE closes the slot for that, so while the bit is not
+ * set a spawn costs no further instruction:
  *
  *     spawner                              sleeper
  *     a  put the task into its queue       1  publish its bit
@@ -29,9 +29,9 @@
  * at the slots in 4. It does not sleep while one is filled whose owner runs no
  * task to its end meanwhile.
  *
- * Not covered, and the watchdog's: a task that spawns in a pause and goes on;
- * and where the slot is not used, a spawn in the instant in which the first
- * worker falls asleep.
+ * Left to the watchdog: a task that spawns in a pause and goes on; and where
+ * the slot is not used, a spawn in the instant in which the first worker falls
+ * asleep.
  *
  * Called on the worker that is the first argument, unless said otherwise.
  *
@@ -58,8 +58,8 @@ void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 
 /*
  * Wakes a sleeper for a task that its worker may well run itself next, or for a
- * number of spawns, of which perhaps none is left. Where that was in vain
- * lately it wakes none, but for now and then.
+ * number of spawns, of which perhaps none is left. If that was in vain lately
+ * it wakes one only now and then.
  */
 void pin_spawn_tell_of_last(struct pin_worker *worker);
 
@@ -155,8 +155,8 @@ void pin_worker_timer_cancelled(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer);
 
 /*
- * Queues a task on the calling worker and nowhere else: the continuation of
- * something that owns the worker's buffers. Never refused.
+ * Queues a task on the calling worker and nowhere else, for work that owns the
+ * worker's buffers and continues. Never refused.
  */
 void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task);
 

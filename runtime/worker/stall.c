@@ -41,8 +41,8 @@ static uint64_t signs_of(const struct pin_worker *worker)
 }
 
 /*
- * A sleeper that was notified is not: its waker, or it, has no CPU yet. Nor is
- * a worker on its way in or out, which may take long.
+ * A notified sleeper is not stalled: it, or its waker, has no CPU yet. Nor is a
+ * worker that starts or leaves, which may take long.
  */
 static bool is_awake(const struct pin_worker *worker)
 {
@@ -70,7 +70,7 @@ static void note_cpu(struct pin_stall *stall, const struct pin_thread_state *sta
 }
 
 /*
- * It would run, but hardly had a CPU since the last reading. A thread that
+ * It could run, but hardly had a CPU since the last reading. A thread that
  * sleeps at the moment may have waited for a CPU before.
  */
 static bool lacks_cpu(
@@ -151,8 +151,8 @@ static uint64_t middle_ns(uint64_t before_ns, uint64_t after_ns)
 }
 
 /*
- * When it began with what it is in: when it last read the clock, which it does
- * between tasks. A job that has reported progress since has not read it then.
+ * When it began its present task: when it last read the clock, which it does
+ * between tasks. A report of progress does not read the clock.
  */
 static uint64_t began_ns(const struct pin_worker *worker, uint64_t now_ns)
 {
@@ -400,16 +400,16 @@ static uint64_t ring_limit_ns(const struct pin_shared *shared)
 	return shared->tuning.cq_stall_us * 1000;
 }
 
-static bool has_wide(const struct pin_worker *worker)
+static bool has_sqe128(const struct pin_worker *worker)
 {
-	return pin_load_acquire_u32(&worker->wide_is_open) != 0; /* [STALL-1] */
+	return pin_load_acquire_u32(&worker->sqe128_is_open) != 0; /* [STALL-1] */
 }
 
 /* By themselves, or as soon as the kernel is asked. */
 static bool are_completions_owed(const struct pin_worker *worker)
 {
 	return pin_ring_owes_completions(&worker->ring) ||
-		(has_wide(worker) && pin_ring_owes_completions(&worker->wide));
+		(has_sqe128(worker) && pin_ring_owes_completions(&worker->sqe128));
 }
 
 static bool are_polls_owed(const struct pin_worker *worker)
@@ -424,15 +424,14 @@ static uint64_t ring_signs_of(const struct pin_worker *worker)
 		pin_meter_read(&worker->meter.parks_futex) +
 		pin_meter_read(&worker->meter.parks_ring);
 
-	if (has_wide(worker)) {
-		signs += pin_ring_reaped(&worker->wide);
+	if (has_sqe128(worker)) {
+		signs += pin_ring_reaped(&worker->sqe128);
 	}
 	return signs;
 }
 
 /*
- * Whether the worker's rings owe it anything, and the signs that would show
- * otherwise.
+ * Whether the worker's rings owe it completions, and the signs that it reaps.
  */
 static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stall watch: what does not go on is named in the log, once, with its
- * cause as far as it can be seen, and counted.
+ * The stall watch: names each stall in the log, once, with its cause as far as
+ * that can be seen, and counts it.
  *
  *     a task      that has run for longer than `stall_ms` without a sign of
  *                 progress, with its worker and lane, and what it waits for
@@ -18,27 +18,26 @@
  *
  * Signs of life of a worker: it ends a task, parks, asks a device over and
  * over, or its job's progress changes (pinion_job_set_progress). A worker that
- * runs but has had a CPU for less than a quarter of the time is not stalled: it
- * waits for its turn on a machine that has more to do. A time in which the
- * watchdog itself did not come to look counts for no worker: the process was
- * stopped, or its machine.
+ * could run but had a CPU for less than a quarter of the time is not stalled:
+ * the machine has more to do. A time in which the watchdog itself did not run
+ * counts for no worker: the process was stopped, or its machine.
  *
  * Stalled rings: completions that have waited for longer than `cq_stall_us`
- * while their worker was awake and reaped none. It is in a long task: with
- * deferred task work they do not even appear until it asks, and no other thread
- * may do so. Reported once for each such wait, and counted with its length, as
- * far as checks show. Others see by loads alone that a ring owes completions
- * and how many were reaped, so the worker pays nothing. Rings that have none
- * waiting at one check are not stalled.
+ * while their worker was awake and reaped none. The worker is in a long task:
+ * with deferred task work completions do not even appear until it asks, and no
+ * other thread may do so. Each such wait is reported once, and counted with its
+ * length, as far as checks show. Others see by loads alone that a ring owes
+ * completions and how many were reaped, so the worker pays nothing. Rings that
+ * have none waiting at one check are not stalled.
  *
- * The rings beside the first (request.h) count with it. Of a polled one no
- * thread knows the completions until the worker asks; so requests in flight
+ * Secondary rings (request.h) count with the first. No thread knows the
+ * completions of a polled ring until the worker asks; so requests in flight
  * there wait if the worker has not entered the kernel for that long. A worker
  * that asks again and again is not in a task, however long the device takes.
  *
- * [STALL-1] the worker opens its wide ring (release) when it is set up -> the
- * watchdog loads that (acquire) and finds its queues mapped. They stay so until
- * the watchdog's thread has ended.
+ * [STALL-1] the worker opens its command ring (release) when it is set up ->
+ * the watchdog loads that (acquire) and finds its queues mapped. They stay so
+ * until the watchdog's thread has ended.
  */
 #ifndef PIN_WORKER_STALL_H
 #define PIN_WORKER_STALL_H

@@ -152,7 +152,7 @@ struct pin_stalls {
 	bool has_news; /* that are not on the metrics page */
 };
 
-/* What makes another way of each task's usual one; each is set once. */
+/* Reasons for a task to leave the usual way; each is set once. */
 enum pin_shared_flag {
 	PIN_SHARED_STOPPING = 1, /* set before the gate is closed */
 	PIN_SHARED_LANES = 2,	 /* not all work is normal */
@@ -200,7 +200,7 @@ struct pin_shared {
 	bool has_source;
 	struct pin_registry registry;	      /* [const] after start */
 	struct pin_atomic_u32 has_registered; /* futex of the workers */
-	/* [W:makers and enders of pools R:workers] struct pin_pool *, or 0 */
+	/* [W:creators, destroyers of pools R:workers] struct pin_pool *; 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock forward_lock;	 /* rank 3; posted requests on their way to the fallback */
@@ -238,7 +238,8 @@ struct pin_shared {
 	struct pin_worker_class classes[PIN_WORKER_CLASSES_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
+	struct pin_atomic_u32
+		pool_searches; /* theirs, see buffers.c; [W:any R:destroyers of pools] */
 	struct pin_atomic_u32 watchdog PIN_CACHE_ALIGNED; /* enum pin_watchdog_state, a futex */
 	/* [W:watchdog R:any] spawned tasks that waited beside a sleeper */
 	struct pin_atomic_u64 watchdog_found_work;
@@ -255,7 +256,7 @@ struct pin_shared {
 	struct pin_atomic_u32 growth_told;   /* [W:workers R:workers] bits of logged lines */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
-	struct pin_atomic_u32 visitors;
+	struct pin_atomic_u32 outside_callers;
 	struct pin_disks disks;
 	struct pin_metrics_page *metrics; /* [const] or NULL: metrics_page.h */
 	struct pin_trace *trace;	  /* [const] or NULL: nothing is traced; events.h */
@@ -351,14 +352,14 @@ struct pin_worker {
 	struct pin_atomic_u32
 		ring_is_open; /* [W:owner, resizer R:any] ring_lock.h, loop/retire.c */
 	struct pin_atomic_u32
-		wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, loop/retire.c */
+		sqe128_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, loop/retire.c */
 	struct pin_biased_lock cancels;		/* of requests in flight: worker/request.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] file_close.c */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: task/admission.h */
+	struct pin_atomic_u64 job; /* [W:any R:any] the job in its `run`: task/admission.h */
 	/* [W:owner R:watchdog] */
 	struct pin_atomic_u64 running;	     /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane;  /* and its lane */
@@ -428,7 +429,7 @@ struct pin_worker {
 	struct pin_device_queue device_queue;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
-	struct pin_ring wide;	/* not initialised: there is none; extra_rings.c */
+	struct pin_ring sqe128; /* for commands; not initialised: there is none; extra_rings.c */
 	enum pin_commands_way commands_way;
 	uint32_t secondary_count; /* requests on these two: request.h */
 	struct pin_arena arena;

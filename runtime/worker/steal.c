@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker does that has run dry: search the other workers' queues, then
- * spin for a while, then let the caller sleep.
+ * The steps of a worker that has run dry: it searches the other workers'
+ * queues, then spins for a while, then lets the caller sleep.
  *
  * The loop calls it. Victims are visited nearest first (policy/steal_order.h);
  * how long to spin is learned from earlier spins (policy/spin.h).
@@ -197,8 +197,8 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 }
 
 /*
- * A task in the slot of a worker that runs none to its end meanwhile, which
- * this one could take: [ANNOUNCE-2]; or the owner is just putting one there.
+ * Whether the slot of a worker that ends no task meanwhile has a task that this
+ * worker could take: [ANNOUNCE-2]; or the owner is just putting one there.
  */
 bool pin_search_sees_slot(const struct pin_worker *worker)
 {
@@ -226,10 +226,10 @@ bool pin_search_sees_slot(const struct pin_worker *worker)
 }
 
 /*
- * By a worker that waits awake: from the first that shows something. By rank
- * from its own on, so that near ones come early and each thief begins
- * elsewhere; a round by random numbers would begin when the other has been seen
- * already.
+ * By a worker that waits awake: steals from the first worker that shows work.
+ * It goes by rank, from its own on, so that near ones come early and each thief
+ * begins elsewhere; a round by random numbers would have to begin after the
+ * work was seen.
  */
 static struct pin_link *steal_awaited(struct pin_worker *worker)
 {

@@ -3,7 +3,7 @@
  * The way of a request from its caller to the kernel, on the caller's worker.
  *
  *     check    its fields are sound, it is idle, and the ring has room for it
- *     lend     its buffer is pinned for I/O: no thread can release it
+ *     borrow   its buffer is held for I/O: no thread can release it
  *     time     its deadline is armed
  *     cached   a read that the page cache can answer is copied, and is over
  *     admit    rates and credit of its device let it start (device_queue.c)
@@ -39,7 +39,7 @@ static PIN_APART int refuse_request(
 static PIN_APART int submit_one_checked(struct pin_worker *worker, struct pinion_request *request);
 static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_request *request);
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request);
-static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART bool borrow_otherwise(struct pin_worker *worker, struct pinion_request *request);
 static PIN_APART void note_lane(
 	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane);
 static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request);
@@ -77,14 +77,14 @@ static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t cou
 		pin_request_list_is_empty(&worker->waiting);
 }
 
-/* ---- lend ---- */
+/* ---- borrow ---- */
 
 /*
  * From here to its end a transfer's memory is the kernel's. Most often it is
  * one of the worker's own buffers, or no buffer of this runtime. False: it is
- * in a buffer that is free, and must not be touched.
+ * in a free buffer, and must not be touched.
  */
-static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
+static PIN_INLINE bool borrow_memory(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	struct pin_pool *pool = &worker->buffers;
@@ -95,16 +95,16 @@ static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_requ
 		pool = &worker->small_buffers;
 		own = pin_pool_find_first(pool, request->bytes);
 	}
-	private->lent = own;
+	private->borrowed = own;
 	/* Where rings are shared another worker may end it. */
 	if (PIN_LIKELY(own != NULL) && PIN_LIKELY(!worker->shares_ring) &&
-		PIN_LIKELY(pin_pool_lend_own(pool->magazines, 0, own))) {
-		private->is_lent_own = true;
+		PIN_LIKELY(pin_pool_borrow_own(pool->magazines, 0, own))) {
+		private->is_borrowed_own = true;
 		return true;
 	}
-	private->is_lent_own = false;
-	return PIN_LIKELY(own == NULL && !pin_worker_may_lend(worker->shared, request->bytes)) ||
-		lend_otherwise(worker, request);
+	private->is_borrowed_own = false;
+	return PIN_LIKELY(own == NULL && !pin_worker_may_borrow(worker->shared, request->bytes)) ||
+		borrow_otherwise(worker, request);
 }
 
 /* Notes that it owes its device nothing yet, and which memory it uses. */
@@ -114,13 +114,13 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
 
 	private->cost = (struct pin_request_cost){0};
 	if (PIN_UNLIKELY(worker->shares_ring)) {
-		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
+		private->uses_own_buffer = pin_worker_owns_entry(worker, private->borrowed);
 	}
 }
 
-static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
+static PIN_INLINE bool borrow(struct pin_worker *worker, struct pinion_request *request)
 {
-	bool is_sound = lend_memory(worker, request);
+	bool is_sound = borrow_memory(worker, request);
 
 	settle(worker, request);
 	if (PIN_UNLIKELY((request->task.flags & PIN_TASK_LANES) != 0 ||
@@ -190,11 +190,11 @@ static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *
 
 /* ---- the way ---- */
 
-/* Of a read or a write. `is_lent`: what the stage before them has said. */
-static PIN_INLINE void go_on_lent(
-	struct pin_worker *worker, struct pinion_request *request, bool is_lent)
+/* Of a read or a write. `is_borrowed`: what the stage before them has said. */
+static PIN_INLINE void go_on_borrowed(
+	struct pin_worker *worker, struct pinion_request *request, bool is_borrowed)
 {
-	if (PIN_UNLIKELY(!is_lent)) {
+	if (PIN_UNLIKELY(!is_borrowed)) {
 		refuse_memory(worker, request);
 	} else if (arm_deadline(worker, request) && !copy_cached(worker, request) &&
 		PIN_LIKELY(pin_device_queue_admit(worker, request))) {
@@ -204,7 +204,7 @@ static PIN_INLINE void go_on_lent(
 
 static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
 {
-	go_on_lent(worker, request, lend(worker, request));
+	go_on_borrowed(worker, request, borrow(worker, request));
 }
 
 static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
@@ -304,18 +304,18 @@ static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_req
 	post_to_self(worker, request);
 }
 
-/* `lent` is one of the worker's own buffers, or NULL. */
-static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_request *request)
+/* `borrowed` is one of the worker's own buffers, or NULL. */
+static PIN_APART bool borrow_otherwise(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
-	enum pin_pool_lent lent =
-		pin_worker_lend(worker, request->bytes, private->lent, &private->lent);
+	enum pin_pool_borrowed borrowed =
+		pin_worker_borrow(worker, request->bytes, private->borrowed, &private->borrowed);
 
-	/* Its end gives back what it was lent: nothing of a free buffer. */
-	PIN_DCHECK(lent != PIN_POOL_IS_LENT_OWN || private->lent != NULL);
-	PIN_DCHECK(lent != PIN_POOL_IS_FREE || private->lent == NULL);
-	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
-	return lent != PIN_POOL_IS_FREE;
+	/* Its end gives back what it borrowed: nothing of a free buffer. */
+	PIN_DCHECK(borrowed != PIN_POOL_IS_BORROWED_OWN || private->borrowed != NULL);
+	PIN_DCHECK(borrowed != PIN_POOL_IS_FREE || private->borrowed == NULL);
+	private->is_borrowed_own = borrowed == PIN_POOL_IS_BORROWED_OWN;
+	return borrowed != PIN_POOL_IS_FREE;
 }
 
 void pin_requests_expect_urgent(struct pin_worker *worker)
@@ -347,7 +347,7 @@ static PIN_APART void note_lane(
 /* The buffer is free: its next user would share it with the request. */
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
 {
-	PIN_DCHECK(pin_request_of(request)->lent == NULL); /* so its end gives none back */
+	PIN_DCHECK(pin_request_of(request)->borrowed == NULL); /* so its end gives none back */
 	pin_request_list_push(&worker->in_flight, &pin_request_of(request)->link);
 	pin_request_end_with(worker, request, -EFAULT);
 }
@@ -390,7 +390,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 	pin_requests_carry_out(worker, request);
 }
 
-/* The ring has no room, for which the request waits, or not the operation. */
+/* The ring has no room, so the request waits for it, or lacks the operation. */
 static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -533,17 +533,17 @@ void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count
 }
 
 /*
- * As lend(), for a request that another thread has posted; that thread has lent
- * it the buffer already, if it found one. False also if it found the buffer
- * free: by now that may be in use by a task which the request must not disturb.
+ * As borrow(), for a request that another thread has posted. That thread has
+ * borrowed the buffer already, if it found one. False also if it found the
+ * buffer free: a task may use it by now, which the request must not disturb.
  */
-static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
+static PIN_APART bool borrow_posted(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	bool is_sound =
-		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
+		!private->was_free && (private->borrowed != NULL || borrow_memory(worker, request));
 
-	PIN_DCHECK(!private->was_free || private->lent == NULL);
+	PIN_DCHECK(!private->was_free || private->borrowed == NULL);
 	settle(worker, request);
 	/* No task submits it: what the worker has run last does not count. */
 	note_lane(worker, request, PINION_LANE_NORMAL);
@@ -553,7 +553,7 @@ static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_reque
 static PIN_APART void begin_posted_transfer(
 	struct pin_worker *worker, struct pinion_request *request)
 {
-	go_on_lent(worker, request, lend_posted(worker, request));
+	go_on_borrowed(worker, request, borrow_posted(worker, request));
 }
 
 void pin_request_begin(struct pin_worker *worker, struct pinion_request *request)
@@ -576,7 +576,7 @@ void pin_request_prepare(struct pin_worker *worker, struct pinion_request *reque
 {
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
-		lend_posted(worker, request);
+		borrow_posted(worker, request);
 	}
 }
 

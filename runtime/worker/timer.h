@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers between those who start and cancel them and the worker on whose wheel
- * they are (queue/timer_wheel.h).
+ * Timers between the threads that start and cancel them and the worker on whose
+ * wheel they are (queue/timer_wheel.h).
  *
- * Timers are put on a wheel by its worker alone, which sleeps until its next
- * deadline at most. Started by no worker, a timer goes into an inbox from which
- * any worker takes it, so that none has to wait for a stalled one. An expired
- * timer becomes a task of the worker, or of another that finds it late, since
- * the worker is stalled: so the wheel has a lock, which costs the worker next
- * to nothing.
+ * Only its worker puts timers on a wheel; it sleeps until its next deadline at
+ * most. A timer that another thread starts goes into an inbox from which any
+ * worker takes it, so that none has to wait for a stalled worker. An expired
+ * timer becomes a task of its worker or, if that is stalled, of another worker
+ * that finds it late: so the wheel has a lock, which costs the worker next to
+ * nothing.
  *
  * A cancelled timer is in a list beside the wheel, under the same lock, until
  * its `cancel` is called: by the worker at the start of a turn, or by another
- * that finds it there late. Cancelled elsewhere, it first goes to an inbox that
- * the lock's holder empties, be that the worker or another; unless the worker
- * seems stalled: then the canceller takes it off the wheel, and any worker ends
- * it by the inbox for timers. Nothing is in a place of its worker's alone while
- * users' code runs, so nothing waits for that to end.
+ * that finds it there late. A timer that another thread cancels first goes to
+ * an inbox that the lock's holder empties, the worker or another; but if the
+ * worker seems stalled, the canceller takes it off the wheel, and any worker
+ * ends it by the inbox for timers. While users' code runs no timer is where
+ * only its worker can reach it, so none waits for that code to end.
  *
  *     IDLE       not started, or over
  *     POSTED     in the inbox for timers, to be put on a wheel
@@ -25,7 +25,7 @@
  *                the list
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
- * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
+ * wins: the worker moves POSTED to ARMED and ARMED to IDLE, a canceller moves
  * either to CANCELLED. A worker that leaves (loop/retire.c) moves ARMED timers
  * back to POSTED, for any other to arm. The task's link is free while a timer
  * is ARMED, so the one message at a time that a timer has needs no memory of
@@ -75,7 +75,7 @@ bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer);
 void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);
 struct pinion_timer *pin_timer_of(struct pinion_task *task);
 
-/* On the worker: a cancelled timer that is on its wheel, if anywhere. */
+/* On the worker: a cancelled timer that is on its wheel, or on none. */
 void pin_timer_drop(struct pin_worker *worker, struct pinion_timer *timer);
 
 /* On the worker: those that others have cancelled. */

@@ -185,10 +185,10 @@ static void post(struct pinion_wait *wait)
 		return;
 	}
 	/* Relaxed: the runtime cannot end before the push. */
-	pin_fetch_add_relaxed_u32(&shared->visitors, 1);
+	pin_fetch_add_relaxed_u32(&shared->outside_callers, 1);
 	pin_inbox_push(&target->inbox, link);
 	pin_wake_worker(target, NULL);
-	before = pin_fetch_sub_acq_rel_u32(&shared->visitors, 1); /* [WAIT-3] */
+	before = pin_fetch_sub_acq_rel_u32(&shared->outside_callers, 1); /* [WAIT-3] */
 	PIN_CHECK(before > 0);
 }
 
@@ -224,7 +224,7 @@ void pin_wait_stop_pools(struct pin_shared *shared)
 
 void pin_wait_for_callers(struct pin_shared *shared)
 {
-	while (pin_load_acquire_u32(&shared->visitors) != 0) { /* [WAIT-3] */
+	while (pin_load_acquire_u32(&shared->outside_callers) != 0) { /* [WAIT-3] */
 		shared->host->yield();
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits between the worker that begins them, the clock, and those who serve or
- * cancel (queue/wait_queue.h).
+ * Waits between the worker that begins them, the clock, and the threads that
+ * serve or cancel them (queue/wait_queue.h).
  *
  * A wait belongs to the worker that began it: it is in that worker's list and,
  * with a deadline, on its wheel. The thread that takes it out of the queue of
@@ -12,18 +12,19 @@
  *     timed out   by the worker, as its wheel says
  *     stopped     by the worker, which goes through its list
  *
- * The inbox brings a message: the worker takes the wait off list and wheel, has
- * its result made, and then runs its task. In the worker's ready list it is a
+ * The inbox brings a message: the worker takes the wait off list and wheel,
+ * makes its result, and then runs its task. In the worker's ready list it is a
  * task like any other.
  *
  * A wait is counted as a task spawned when it begins, as a task run at its end,
  * so the end of a runtime waits for it. A thread of another runtime, or of
- * none, that puts it into the inbox goes on to wake the worker, while that may
- * run it already and be the last; so it counts itself as a visitor, and the
- * freeing of the workers waits for visitors.
+ * none, that puts it into the inbox goes on to wake the worker. Meanwhile the
+ * worker may run it, and it may be the runtime's last task. So such a thread is
+ * counted as an **outside caller** until it has woken the worker, and the
+ * workers are freed when no outside caller is left.
  *
- * [WAIT-3] a visitor leaves (RMW, release half) -> the freeing thread (load
- * acquire): nothing of the workers is touched any more.
+ * [WAIT-3] an outside caller leaves (RMW, release half) -> the freeing thread
+ * (load acquire): no caller touches anything of the workers any more.
  *
  * A cancel may come at any time, also while the call that begins the wait has
  * not returned, or not even been made. It goes by the queue's address alone,
@@ -85,7 +86,7 @@ void pin_wait_cancel_all(struct pin_worker *worker);
  */
 void pin_wait_stop_pools(struct pin_shared *shared);
 
-/* Before the workers are freed: until no visitor is left. */
+/* Before the workers are freed: until no outside caller is left. */
 void pin_wait_for_callers(struct pin_shared *shared);
 
 #endif

@@ -295,9 +295,10 @@ static bool forward_queue(struct pin_injector *from, struct pin_injector *to)
 }
 
 /*
- * Requests that no worker has begun; the fallback worker may. Whether there
- * were any. In the lock, so that a thread which finds none here finds them with
- * the fallback worker: a later cancel of many must not overtake them.
+ * Moves requests that no worker has begun to the fallback worker. Returns
+ * whether there were any. In the lock, so that a thread which finds none here
+ * finds them with the fallback worker: a later cancel of many must not overtake
+ * them.
  */
 static bool forward_external(struct pin_worker *gone)
 {
@@ -363,7 +364,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
 		/*
 		 * Another worker has come, and some of it may be bound to that
-		 * one.
+		 * worker.
 		 */
 		target = gone;
 	}
@@ -451,8 +452,8 @@ bool pin_search_begin(struct pin_worker *worker)
 }
 
 /*
- * Work for which a searcher of this class was relied on, if it is there: most
- * ends of a search are ends of that alone, as with a read of its own.
+ * Work for which others relied on a searcher of this class, if there is any.
+ * Most searches end without, as when the worker's own read completes.
  */
 static void wake_successors(struct pin_worker *worker)
 {

@@ -4,10 +4,10 @@
  *
  * A worker without work of its own searches the others' queues before it
  * sleeps. While any worker searches, new work needs no wake: the searcher finds
- * it, or another does that the last searcher wakes. So every wake makes its
- * target a searcher, counted by the waker already, and a searcher that finds
- * work, if it was the last one, wakes the next: a chain, as long as there is
- * work, instead of a crowd.
+ * it, or a worker that the last searcher wakes. So every wake makes its target
+ * a searcher, counted by the waker already, and a searcher that finds work, if
+ * it was the last one, wakes the next: a chain, as long as there is work,
+ * instead of a crowd.
  *
  *     pusher                               searcher S
  *     a  push work                         1  publish its bit
@@ -19,16 +19,16 @@
  * [SEARCH-1] a-b against 2-3-4: a pusher that goes without waking because S
  * still counts made its push before 2, so S, or the worker that searches last,
  * sees it in 4. A worker that was refused as a searcher takes part in 4 as
- * well: those who searched may have ended before it published its bit. A worker
- * that sees such work in 4 and so does not sleep counts as a searcher again
- * until it runs something: it may have tasks of its own to run first, and then
- * another has to be woken for the work it saw.
+ * well: the searchers may have ended before it published its bit. A worker that
+ * sees such work in 4 and so does not sleep counts as a searcher again until it
+ * runs something: it may have tasks of its own to run first, and then another
+ * has to be woken for the work it saw.
  * [SEARCH-2] d is a compare-and-swap: of several pushers one wakes. If it then
  * finds no bit to claim it counts back, and checks again if it was the last: a
  * pusher meanwhile has relied on it.
  *
  * Workers that serve different lanes are in classes (policy/lanes.h), each with
- * its parked set and its count of searchers, and the rule above is that of one
+ * its parked set and its count of searchers, and the rule above is for one
  * class. Work of a lane asks the classes that serve it, first those that serve
  * little else: if no worker of a class searches or sleeps, the next is asked. A
  * searcher of a class is relied on for every lane the class serves; so when the
@@ -199,13 +199,12 @@ void pin_search_resume(struct pin_worker *worker);
  * Assistance: a worker whose own lanes are empty takes one task of another
  * lane, as long as enough of its worker class stay free for their own.
  *
- * `assist = idle` turns it on. A class counts those of its workers that are
- * free: that have nothing to run, awake or asleep. A worker that would assist
- * takes itself out of that count by compare-and-swap, and only if
- * `assist_reserve` are left; a worker that checks its own lanes takes itself
- * out without asking, and comes back when there was nothing. So of two that
- * would assist at once, with one to stay, only one does, and never less than
- * the reserve is left by assisting.
+ * `assist = idle` turns it on. A class counts its free workers, which have
+ * nothing to run, awake or asleep. A worker that would assist takes itself out
+ * of that count by compare-and-swap, and only if `assist_reserve` are left; a
+ * worker that checks its own lanes takes itself out without asking, and comes
+ * back when there was nothing. So if two would assist at once and one has to
+ * stay, only one does, and assisting never leaves less than the reserve.
  *
  * [ASSIST-1] push, fence, look at `free_count` and for sleepers; come back to
  * it, fence, look for others' work. One sees the other, as in [PARK-1]; so work

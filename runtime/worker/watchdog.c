@@ -7,8 +7,8 @@
  * only reads what workers publish anyway. watchdog.h has the proof that no kept
  * task, and no worker that gets up, is missed.
  *
- * Invariant: it never runs tasks or touches a queue itself: it wakes a worker
- * that does.
+ * Invariant: it never runs a task or touches a queue: it wakes a worker that
+ * does.
  */
 #include "runtime/worker/watchdog.h"
 #include "runtime/base/check.h"
@@ -128,8 +128,8 @@ static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 }
 
 /*
- * A spawned task waits beside a sleeper that no spawn has woken: the next spawn
- * of that worker does.
+ * A spawned task waits beside a sleeper that no spawn has woken: the worker's
+ * next spawn wakes one.
  */
 static void note_found(struct pin_shared *shared, struct pin_worker *worker)
 {

@@ -5,7 +5,7 @@
  * A worker wakes sleepers for its spawns when that is worth a wake, and at the
  * end of its turn. A task that queues less and then blocks, or computes for
  * long, would keep it to itself all the while: in its deque, in its LIFO slot,
- * on its wheel of timers. The watchdog is a thread of its own that looks at
+ * on its wheel of timers. The watchdog is a thread of its own that checks the
  * workers twice in `watchdog_us`. A worker that has been awake, has ended no
  * task since the last check and has something that others may run, is stalled;
  * the watchdog wakes a sleeper, which finds it as any searcher does.
@@ -36,8 +36,8 @@
  * themselves: request_external.c.
  *
  * The same thread looks for stalls by the clock (stall.c), for as long as any
- * worker shows signs of life. So it has a state in between: it dozes, which is
- * to be asleep for a worker that keeps something, and for none else. A worker
+ * worker shows signs of life. So it has a state in between: it dozes. A worker
+ * that keeps something then treats it as asleep, all others as awake. A worker
  * that gets up beside a watchdog that is fast asleep wakes it at once, to doze:
  *
  *     worker                              watchdog
@@ -47,9 +47,9 @@
  *     d  its tasks                           word := DOZING, look again later
  *
  * [WATCHDOG-2] b against 2, as in [WATCHDOG-1]: else a task that never ends
- * could go on unseen. It falls asleep only when no worker has shown a
- * sign of life between two looks, so a worker that sleeps for less than
- * `stall_ms` wakes it never.
+ * could go on unseen. It falls asleep only when no worker has shown a sign of
+ * life between two checks, so a worker that sleeps for less than `stall_ms`
+ * never wakes it.
  *
  * Source: docs/decisions/waking.md, "A watchdog finds tasks kept by a stalled
  * worker".

@@ -62,7 +62,7 @@ void pin_arena_setup_close(struct pin_shared *shared);
 /* Logs each shortage in one line. */
 void pin_arena_setup_report(const struct pin_shared *shared);
 
-/* The same, later, of buffers that could not be registered: `error`. */
+/* The same, later, for buffers that could not be registered: `error`. */
 void pin_arena_setup_tell_unregistered(const struct pin_shared *shared, int error);
 
 /* As far as registering goes; not what workers use. */
@@ -71,12 +71,12 @@ void pin_arena_setup_fini(struct pin_shared *shared);
 /* ---- stealing ---- */
 
 /*
- * What a worker does that has run dry: it looks into the others' queues, then
- * for a short while it spins, then it sleeps.
+ * A worker that has run dry looks into the others' queues, then spins for a
+ * short while, then sleeps.
  *
- * How long it spins is the business of its adaptive spin (policy/spin.h), which
- * learns from what spinning catches. Where workers of a runtime share CPUs none
- * of them spins.
+ * Its adaptive spin (policy/spin.h) decides for how long, and learns from the
+ * work that spinning catches. Where workers of a runtime share CPUs none of
+ * them spins.
  */
 
 /*
@@ -149,8 +149,8 @@ void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES]
 /* ---- hooks ---- */
 
 /*
- * The configuration's hooks: what the embedder has done on each worker's own
- * thread, and when.
+ * The configuration's hooks: functions of the embedder, called on each worker's
+ * own thread.
  *
  *     after_start   in the worker's start, before it counts itself started
  *     on_tick       before a batch of tasks, when it is due, and at the end
@@ -162,8 +162,8 @@ void pin_running_describe(pin_fault_fn function, char out_name[PIN_SYMBOL_BYTES]
  * tick is asked for it is PIN_NO_DEADLINE, and costs the loop one comparison.
  *
  * A hook is no task, so nothing keeps the runtime from ending while one runs
- * [END-1]. Therefore a thread in a hook counts as one from outside: what it
- * spawns passes the gate, and is refused once that is closed.
+ * [END-1]. Therefore a thread in a hook counts as an outside thread: its spawns
+ * pass the gate, and are refused once that is closed.
  *
  * Called on the worker.
  */
@@ -180,7 +180,7 @@ static inline bool pin_hooks_is_tick_due(const struct pin_worker *worker)
 	return PIN_UNLIKELY(worker->now_ns >= worker->tick_ns);
 }
 
-/* For what lands out of a hook: the thread is the worker's again. */
+/* After an unwind out of a hook: the thread is the worker's again. */
 void pin_hooks_leave(struct pin_worker *worker);
 
 /* before_park. */
@@ -192,7 +192,7 @@ void pin_hooks_stop(struct pin_worker *worker);
 /* ---- faults ---- */
 
 /*
- * What becomes of a task that fails, or does not return at all.
+ * Tasks that fail, or do not return at all.
  *
  * A failure is counted, logged with the job's name and its error, and kept if
  * it is the runtime's first. A task that ends by pinion_task_panic(),
@@ -211,12 +211,12 @@ void pin_hooks_stop(struct pin_worker *worker);
 void pin_fault_note(struct pin_worker *worker, int error);
 
 /*
- * On the worker, in its guard: accounts for what it was in when it landed
- * there. Does nothing if it has not.
+ * On the worker, in its guard: accounts for the task that was unwound to there.
+ * Does nothing if there was none.
  */
 void pin_fault_recover(struct pin_worker *worker);
 
-/* In a cleanup: what the task that is being unwound ends with. */
+/* In a cleanup: the error with which the task that is being unwound ends. */
 int pin_fault_error(void);
 
 /* By the caller of a user's function in a task of the library's. */
@@ -238,14 +238,14 @@ static inline void pin_fault_name(pin_fault_fn function)
  * instructions. A task that finds none waits in a queue, in order, and gets the
  * next returned buffer handed over.
  *
- * While a request uses a buffer, of the worker or of a pool, it is lent to the
- * kernel: it cannot be given back until the request has ended. buffers.c has
- * the protocol.
+ * While a request uses a buffer, of the worker or of a pool, the request has
+ * borrowed it: no thread can give it back until the request has ended.
+ * buffers.c has the protocol.
  */
 
 /*
  * `bytes` at most the configuration's buffer_bytes. -EAGAIN: all are out.
- * -ENOMEM: so they are, as there is no memory for the first.
+ * -ENOMEM: none is out, but there is no memory for the first.
  */
 int pin_worker_buffer_acquire(
 	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer);
@@ -273,7 +273,7 @@ static inline bool pin_worker_is_among_arenas(const struct pin_shared *shared, c
 }
 
 /* Whether memory that is in no buffer of its worker's own may be in another. */
-static inline bool pin_worker_may_lend(const struct pin_shared *shared, const uint8_t *bytes)
+static inline bool pin_worker_may_borrow(const struct pin_shared *shared, const uint8_t *bytes)
 {
 	return pin_worker_is_among_arenas(shared, bytes) ||
 		pin_load_relaxed_u32(&shared->has_pools) != 0;
@@ -281,19 +281,19 @@ static inline bool pin_worker_may_lend(const struct pin_shared *shared, const ui
 
 /*
  * `bytes` are about to be a request's, on the thread that runs that worker's
- * requests: lends it the buffer they are in; NULL: they are in none. `own`: it
- * is one of the worker's own, which could not be lent the short way
+ * requests: borrows the buffer they are in; NULL: they are in none. `own`: it
+ * is one of the worker's own, which could not be borrowed the short way
  * (submit.c); NULL: it is none. PIN_POOL_IS_FREE: it must not be used, which
  * has been logged.
  */
-enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
+enum pin_pool_borrowed pin_worker_borrow(struct pin_worker *worker, const uint8_t *bytes,
 	struct pin_entry *own, struct pin_entry **out_entry);
 
 /*
  * The same from outside, for a request on its way to `worker`, whose buffer may
  * be given back anywhere meanwhile; false: it is free. Any thread may end it.
  */
-bool pin_worker_lend_posted(
+bool pin_worker_borrow_posted(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /* All workers have their buffers, for good. */
@@ -328,13 +328,13 @@ static inline bool pin_worker_owns_entry(
 /* ---- extra rings ---- */
 
 /*
- * Polled transfers: those whose completions a worker asks the device for, on a
+ * Polled transfers: the worker asks the device for their completions, on a
  * second ring, instead of being interrupted for them. On the worker alone:
  * where rings are shared there is none. extra_rings.c has the rules.
  */
 
 /*
- * Sets the ring up, if it is wanted; where that fails, says so and does
+ * Sets the ring up, if it is wanted; where that fails, logs it and goes on
  * without. The worker's first ring is there.
  */
 void pin_polled_start(struct pin_worker *worker);
@@ -361,8 +361,9 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
 /* ---- extra rings: commands ---- */
 
 /*
- * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of the
- * worker's, or by calls. On the worker alone. extra_rings.c has the rules.
+ * Reads of NVMe namespaces by commands (io/request.h), on the worker's ring of
+ * 128-byte entries, or by calls. On the worker alone. extra_rings.c has the
+ * rules.
  */
 
 /* An admitted request, in no list: begins it, or is done with it. */
@@ -377,17 +378,17 @@ uint32_t pin_commands_poll(struct pin_worker *worker);
 /* The last call on the worker's thread; nothing is in flight. */
 void pin_commands_end(struct pin_worker *worker);
 
-/* Some are in flight on the wide ring. */
+/* Some are in flight on the command ring. */
 static inline bool pin_commands_is_busy(const struct pin_worker *worker)
 {
-	PIN_DCHECK(worker->secondary_count > 0 || worker->wide.in_flight == 0);
-	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->wide.in_flight > 0;
+	PIN_DCHECK(worker->secondary_count > 0 || worker->sqe128.in_flight == 0);
+	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->sqe128.in_flight > 0;
 }
 
 /* pin_commands_poll() would find something to do. Loads only. */
 static inline bool pin_commands_has_work(const struct pin_worker *worker)
 {
-	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->wide);
+	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->sqe128);
 }
 
 /*
@@ -397,7 +398,7 @@ static inline void pin_commands_watch(struct pin_worker *worker)
 {
 	if (pin_commands_is_busy(worker)) {
 		PIN_DCHECK(!worker->shares_ring); /* another could take the watch's completion */
-		pin_ring_watch(&worker->ring, &worker->wide);
+		pin_ring_watch(&worker->ring, &worker->sqe128);
 	}
 }
 
@@ -409,8 +410,8 @@ static inline void pin_commands_watch(struct pin_worker *worker)
  */
 
 /*
- * On the worker, once its ring is set up: has the ring keep files, as far as
- * configuration and kernel allow.
+ * On the worker, once its ring is set up: lets the ring register files, as far
+ * as configuration and kernel allow.
  */
 void pin_files_start(struct pin_worker *worker);
 

@@ -3,9 +3,10 @@
 # Goal: the name of a public function says what it is about and how it is
 # called. The object comes first: pinion_task_spawn(). A call that has a form
 # for tasks blocks and ends in _wait, and that form ends in _async. What reads
-# numbers ends in _stats, what reads the rest in _info; so do structs. No header
-# has a word that only this library uses.
-# Method: the names in the public headers; planted ones must be found.
+# numbers ends in _stats, what reads the rest in _info; so do structs. No source
+# and no page has a word that only this library uses.
+# Method: the names in the public headers, the words of all sources and pages;
+# planted ones must be found.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
 
@@ -29,8 +30,8 @@ structs() {
 # coined FILE...: words that have a better one in the field; variables of the
 # environment, in capitals, keep their names.
 coined() {
-	grep -HnoE '\b(crews?|tiers?|sentry|hoards?|lined up|line-ups?|patience|reliefs?|relievers?|heir)\b' "$@" |
-		sed 's:.*/::'
+	grep -HnowE '[Cc]rews?|[Tt]iers?|sentry|[Hh]oards?|[Ll]ined up|line-ups?|[Pp]atience|[Rr]eliefs?|[Rr]elievers?|heirs?|[Ll]ends?|[Ll]ent|[Ww]ide rings?|[Ee]nders?|[Tt]rays?|[Ll]edgers?|[Tt]uners?|[Bb]eacons?|[Nn]udges?|[Ff]orgoe?s?' "$@" |
+		sed "s:^$top_srcdir/::"
 }
 
 # faults FILE...: one line for each name that does not follow the rules.
@@ -81,13 +82,17 @@ if [ -n "$found" ]; then
 	echo "$found"
 	bad=1
 fi
-printf '/* A crew of two tiers. */\n' >"$TMPDIR/coined.h"
+printf '/* A crew of two tiers, lent to a wide ring; an extender, lent_bytes. */\n' >"$TMPDIR/coined.h"
 found=$(coined "$TMPDIR/coined.h" | grep -c .)
-if [ "$found" != 2 ]; then
-	echo "planted: expected 2 coined words, got $found"
+if [ "$found" != 4 ]; then
+	echo "planted: expected 4 coined words, got $found"
 	bad=1
 fi
-found=$(coined "$top_srcdir"/include/pinion/*.h)
+# Names of companies' keys are in tools/scan/builtin/.
+# shellcheck disable=SC2046 # file names without spaces
+found=$(coined $(find "$top_srcdir/include" "$top_srcdir/runtime" "$top_srcdir/tools" "$top_srcdir/examples" \
+	"$top_srcdir/docs" "$top_srcdir/README.md" -name builtin -prune -o \
+	-type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.md' \) -print))
 if [ -n "$found" ]; then
 	echo "$found"
 	bad=1

@@ -389,7 +389,7 @@ static void use_deque(const char *name, enum pin_deque_order order)
 
 	pin_deque_init(&deque, slots, PIN_ARRAY_COUNT(slots), order);
 	if (order == PIN_DEQUE_FIFO) {
-		pin_deque_allow_hold(&deque, &pin_host_linux);
+		pin_deque_allow_reservation(&deque, &pin_host_linux);
 	}
 	path_name = name;
 	begin_path();

@@ -107,7 +107,7 @@ static struct pin_injector injector;
 static void fill_deque(uint32_t size)
 {
 	pin_deque_init(&deque, slots, TASKS_MAX, PIN_DEQUE_FIFO);
-	pin_deque_allow_hold(&deque, &pin_host_linux);
+	pin_deque_allow_reservation(&deque, &pin_host_linux);
 	for (uint32_t i = 1; i < size; i++) {
 		(void)pin_deque_push(&deque, &links[i]);
 	}

@@ -23,7 +23,7 @@ setup_file() {
 		gsub(/0/, "Q", key); gsub(/1/, "R", key); gsub(/8/, "S", key); gsub(/9/, "T", key)
 		text = i % 300 == 7 ? "id " key : i % 1000 == 3 ? key " pinion:allow" : "plain " i
 		printf "%s %0*d\n", text, i % 7000 == 11 ? 90000 : 90, 0 } }' >big
-	sleep 1.1
+	wait_until_old
 }
 
 setup() {
@@ -90,7 +90,7 @@ scan() {
 }
 
 @test "files that changed, failed or were fresh are done again" {
-	sleep 1.1
+	wait_until_old
 	pinion scan --checkpoint=log tree
 	[ "$(wc -l <out)" = 12 ]
 	# The same size and time: its change time differs.
@@ -98,7 +98,7 @@ scan() {
 	printf 'changed\n' >tree/clean
 	touch -d "$stamp" tree/clean
 	rm tree/deep/3
-	sleep 1.1
+	wait_until_old
 	pinion scan --checkpoint=log --resume tree
 	[ "$status" = 1 ]
 	[ "$(wc -l <out)" = 11 ]
@@ -291,7 +291,7 @@ kill_some() {
 	needs_digest
 	# Holes: they take time, and no disk.
 	for file in {1..24}; do truncate -s $((3000000 + file)) "kept/hole$file"; done
-	sleep 1.1
+	wait_until_old
 	for command in "sum -r -a $digest --sort=path" "scan --sort=path"; do
 		rm -f log
 		pinion $command kept/

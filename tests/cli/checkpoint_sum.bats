@@ -19,7 +19,7 @@ setup_file() {
 	seq 50000 >tree/long
 	seq 9 >file1
 	seq 8 >file2
-	sleep 1.1
+	wait_until_old
 }
 
 setup() {
@@ -30,7 +30,7 @@ setup() {
 	*) skip "built without openssl and xxhash" ;;
 	esac
 	ln -s "$BATS_FILE_TMPDIR/tree" kept
-	ln -s "$BATS_FILE_TMPDIR/file1" "$BATS_FILE_TMPDIR/file2" .
+	link_made file1 file2
 }
 
 # The paths come last.
@@ -132,7 +132,7 @@ refused() {
 	local stamp
 
 	cp -r "$BATS_FILE_TMPDIR/tree" .
-	sleep 1.1
+	wait_until_old
 	sum --checkpoint=log tree
 	[ "$(wc -l <out)" = 11 ]
 	cp out before
@@ -148,7 +148,7 @@ refused() {
 	# Another size, another time.
 	echo more >>tree/long
 	touch tree/deep/4
-	sleep 1.1
+	wait_until_old
 	sum tree
 	cp out plain
 	[ "$(diff before plain | grep -c '^>')" = 3 ]
@@ -158,7 +158,7 @@ refused() {
 	goes_on 11
 	# A file is gone, and another has its place.
 	mv tree/deep/5 tree/deep/6
-	sleep 1.1
+	wait_until_old
 	sum tree
 	cp out plain
 	sum --checkpoint=log --resume tree
@@ -190,7 +190,7 @@ refused() {
 	cp file2 new
 	echo more >>new
 	mv new file2
-	sleep 1.1
+	wait_until_old
 	sum file1 file2
 	cp out plain
 	sum --checkpoint=named --resume file1 file2
@@ -276,7 +276,7 @@ kill_some() {
 	cp -r "$BATS_FILE_TMPDIR/tree" tree
 	# Holes: they take time, and no disk.
 	for i in {1..9}; do truncate -s $((3000000 + i)) "tree/hole$i"; done
-	sleep 1.1
+	wait_until_old
 	sum tree
 	cp out plain
 	[ "$(wc -l <plain)" = 20 ]
@@ -296,7 +296,7 @@ kill_some() {
 
 	cp -r "$BATS_FILE_TMPDIR/tree" tree
 	for i in {1..9}; do truncate -s $((2000000 + i)) "tree/hole$i"; done
-	sleep 1.1
+	wait_until_old
 	pinion sum -r -a "$digest" --sort=path tree
 	cp out plain
 	pinion sum -r -a "$digest" --checkpoint=log --checkpoint-interval=0 tree

@@ -270,10 +270,7 @@ id() {
 	chmod +x bin/git
 	PATH=$PWD/bin:$PATH "$PINION" scan --git "$repo" -F -e x >out 2>err 3>&- &
 	pid=$!
-	for _ in {1..5000}; do
-		[ ! -s pid ] || break
-		sleep 0.01
-	done
+	wait_until test -s pid
 	kill -TERM $pid
 	status=0
 	wait $pid || status=$?

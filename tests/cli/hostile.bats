@@ -764,16 +764,9 @@ needs_kmsg() {
 	for command in "${commands[@]}"; do
 		starts "$command" --files-from=list
 		printf 'file\n' >&7
-		for _ in {1..500}; do
-			read -r -t 0 -u 7 || break
-			sleep 0.01
-		done
-		wait_until_idle "$pid"
+		wait_until_taken "$pid"
 		kill -USR1 "$pid"
-		for _ in {1..500}; do
-			[ ! -s err ] || break
-			sleep 0.01
-		done
+		wait_until test -s err
 		found=" 2 findings,"
 		[[ $command == scan* ]] || found=
 		grep -qE "^pinion ${command%% *}: progress: 1 files, 0\.013 kB, 0\.[0-9]{3} kB/s,$found [0-9]+\.[0-9] s$" err

@@ -50,13 +50,10 @@ needs_ioprio() {
 
 # Waits for a line on the standard error of the command that is under way.
 await_line() {
-	for _ in {1..5000}; do
-		! grep -q "$1" err || return 0
-		sleep 0.02
-	done
-	echo "no line: $1"
-	cat err
-	return 1
+	wait_until grep -q "$1" err || {
+		cat err
+		return 1
+	}
 }
 
 # Starts a command in the background that waits for entries of a list.
@@ -72,12 +69,7 @@ start_fed() {
 
 # Open, or the command would wait for a writer after the last one has gone.
 await_list() {
-	for _ in {1..5000}; do
-		! has_open $pid list || return 0
-		sleep 0.02
-	done
-	echo "it never opened its list"
-	return 1
+	wait_until has_open $pid list
 }
 
 end_fed() {

@@ -13,35 +13,30 @@ setup_file() {
 	[ -x "${PINION:-${top_builddir:-$PWD}/pinion}-mpi" ] || skip "pinion-mpi is not built"
 	command -v mpirun >/dev/null || skip "there is no mpirun"
 	cd "$BATS_FILE_TMPDIR"
-	mkdir -p tree/deep/er tree/wide tree/hidden
-	for i in {1..9}; do
-		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >"tree/deep/$i"
-		printf 'x%s\n' "$i" >"tree/deep/er/$i"
-	done
+	make_tree_of_keys
+	mkdir tree/wide tree/hidden
 	seq 300 | split -l 1 -a 3 - tree/wide/
 	cp tree/deep/1 tree/hidden/1
 	cp tree/deep/2 tree/deep/er/2.o
 	cp tree/deep/3 tree/wide/key.o
 	echo 'hidden/' >tree/.gitignore
 	echo '*.o' >tree/deep/er/.gitignore
-	ln -s nowhere tree/link
 	ln -s deep tree/way
 	mkdir pipes
 	mkfifo pipes/pipe
 	cp tree/deep/[1-4] pipes
-	printf 'id AKIAQ3XZK7MV2TB5ABCD\n' >named
-	sleep 1.1
+	wait_until_old
 }
 
 setup() {
 	enter_folder
-	ln -s "$BATS_FILE_TMPDIR/tree" tree
-	ln -s "$BATS_FILE_TMPDIR/named" named
-	ln -s "$BATS_FILE_TMPDIR/pipes" pipes
+	link_made tree named pipes
 	# As root, and with more ranks than CPUs; other MPIs do not ask for that.
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-	# Of the program, and not of MPI.
+	# Of the program, and not of MPI, which never frees some memory, and takes two
+	# of its locks in both orders.
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+	export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}detect_deadlocks=0
 }
 
 # ranks N COMMAND…

@@ -351,6 +351,7 @@ old' ]
 	[ "$(cat t/out.txt)" = "t/found:1:1: e1: n…" ]
 	grep -qx 'pinion scan: t/out.txt: --output writes there: it is not searched' err
 	mkfifo pipe
+	# A reader that comes late: the command waits two seconds for one.
 	(sleep 0.3; cat pipe >got) 3>&- &
 	local reader=$!
 	scan --output=pipe -F -e needle t/found

@@ -109,14 +109,55 @@ is_watching() {
 	((0x${value:-0} & 0x4000))
 }
 
-# Waits until then, so that the test has no race.
-wait_until_watching() {
+# Waits until a command succeeds, up to a hundred seconds.
+wait_until() {
 	for _ in {1..5000}; do
-		! is_watching "$1" || return 0
+		! "$@" || return 0
 		sleep 0.02
 	done
-	echo "it never blocked SIGTERM"
+	echo "never: $*"
 	return 1
+}
+
+# Waits until then, so that the test has no race.
+wait_until_watching() {
+	wait_until is_watching "$1"
+}
+
+is_taken() {
+	! read -r -t 0 -u 7
+}
+
+# Waits until the process has taken all entries out of the pipe that is 7 here,
+# and has done what they say.
+wait_until_taken() {
+	wait_until is_taken
+	wait_until_idle "$1"
+}
+
+# Waits until files are older than times of changes are coarse, so that a command
+# takes them as done: --checkpoint after a second, --scrub after 2.
+wait_until_old() {
+	sleep "${1:-1}.1"
+}
+
+# link_made NAME…: what setup_file() has made in the folder of the test file.
+link_made() {
+	ln -s "${@/#/$BATS_FILE_TMPDIR/}" .
+}
+
+# A tree of 9 files with a finding each, of 9 without, and a link that leads
+# nowhere; and a file that is named, with a finding.
+make_tree_of_keys() {
+	local i
+
+	mkdir -p tree/deep/er
+	for i in {1..9}; do
+		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >"tree/deep/$i"
+		printf 'x%s\n' "$i" >"tree/deep/er/$i"
+	done
+	ln -s nowhere tree/link
+	printf 'id AKIAQ3XZK7MV2TB5ABCD\n' >named
 }
 
 # Whether the process has the file open for reading, without a fork. A walk
@@ -216,12 +257,7 @@ stop_while_fed() {
 	pid=$!
 	wait_until_watching $pid
 	printf '%s\n' "$path" >&7
-	# Until it has taken the entry out of the pipe, and done what it says.
-	for _ in {1..5000}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	wait_until_idle $pid
+	wait_until_taken $pid
 	halt $pid
 	kill -TERM $pid
 	kill -HUP $pid

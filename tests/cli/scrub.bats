@@ -18,7 +18,7 @@ setup_file() {
 		print $file "file $i\n" x ($i % 50 + 1);
 	}'
 	for i in {1..7}; do seq "$i" 300 >"few/$i"; done
-	sleep 2.1
+	wait_until_old 2
 }
 
 setup() {
@@ -28,8 +28,7 @@ setup() {
 	*+openssl*) digest=sha256 ;;
 	*) skip "built without openssl and xxhash" ;;
 	esac
-	ln -s "$BATS_FILE_TMPDIR/few" few
-	ln -s "$BATS_FILE_TMPDIR/many" many
+	link_made few many
 }
 
 scrub() {
@@ -157,7 +156,7 @@ many/77/7731: ROTTEN" ]
 	cp -r "$BATS_FILE_TMPDIR/few" own
 	mkdir own/.hidden
 	echo text >own/.hidden/file
-	sleep 2.1
+	wait_until_old 2
 	scrub own
 	counts 0 8 0 0 0 0 0
 	# The same size and mtime: its ctime differs.
@@ -209,7 +208,7 @@ many/77/7731: ROTTEN" ]
 @test "a file that is written while it is read is no rot" {
 	mkdir own
 	truncate -s 1G own/file 2>/dev/null || skip "no file of 1 GiB here"
-	sleep 2.1
+	wait_until_old 2
 	scrub own
 	rot own/file
 	halt_inside own/file "$PINION" sum -a "$digest" --scrub=STATE own
@@ -299,7 +298,7 @@ many/77/7731: ROTTEN" ]
 	cp -r "$BATS_FILE_TMPDIR/few" own
 	# Holes: they take time, and no disk.
 	for file in {10..40}; do truncate -s $((30000000 + file)) "own/$file"; done
-	sleep 2.1
+	wait_until_old 2
 	scrub own
 	counts 0 38 0 0 0 0 0
 	rot own/20

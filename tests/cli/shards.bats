@@ -10,20 +10,13 @@ load program
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
-	mkdir -p tree/deep/er
-	for i in {1..9}; do
-		printf 'id AKIAQ3XZK7MV2TB5%04d\n' "$i" | tr 0189 QRST >"tree/deep/$i"
-		printf 'x%s\n' "$i" >"tree/deep/er/$i"
-	done
-	ln -s nowhere tree/link
-	printf 'id AKIAQ3XZK7MV2TB5ABCD\n' >named
-	sleep 1.1
+	make_tree_of_keys
+	wait_until_old
 }
 
 setup() {
 	enter_folder
-	ln -s "$BATS_FILE_TMPDIR/tree" tree
-	ln -s "$BATS_FILE_TMPDIR/named" named
+	link_made tree named
 }
 
 # shards N COMMAND…: runs each, with its log.
@@ -164,7 +157,7 @@ refused() {
 
 @test "files that are gone, fail or differ are merged as the last run saw them" {
 	cp -r "$BATS_FILE_TMPDIR/tree" own
-	sleep 1.1
+	wait_until_old
 	run_shard() { pinion scan --shard="$1/2" --checkpoint="log.$1" --resume own; }
 	run_shard 0
 	run_shard 1

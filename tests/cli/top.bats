@@ -12,7 +12,7 @@ setup() {
 }
 
 teardown() {
-	for number in ${fed-} ${watcher-}; do
+	for number in ${fed-} ${other-} ${watcher-}; do
 		kill -KILL "$number" 2>/dev/null || true
 	done
 	[ -z "${tmux-}" ] || "${tmux[@]}" kill-server 2>/dev/null || true
@@ -30,11 +30,7 @@ start_fed() {
 	for _ in 1 2 3; do
 		printf 'file\n' >&7
 	done
-	for _ in {1..5000}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	wait_until_idle "$fed"
+	wait_until_taken "$fed"
 }
 
 # The newest values, of a process that does nothing, are there when it sleeps.
@@ -136,13 +132,17 @@ patch_file() {
 	expect 0
 	jq -e ".state == \"alive\" and .pid == $fed and .file == \"./page\"" out
 	mv out living
-	# Of the same number and start, but another boot.
+	# Nobody writes a copy.
 	cp page former
 	pinion top --once --json ./former
-	jq -e '.state == "alive"' out
-	patch_file former 120 x
-	pinion top --once --json ./former
 	jq -e '.state == "dead"' out
+	# Of the same number and start, but another boot.
+	patch_file page 120 x
+	pinion top --once --json ./page
+	jq -e '.state == "dead"' out
+	dd if=former of=page bs=1 skip=120 seek=120 count=1 conv=notrunc status=none
+	pinion top --once --json ./page
+	jq -e '.state == "alive"' out
 	# It is found by its process, too.
 	pinion top --once --json "$fed"
 	expect 0
@@ -331,12 +331,7 @@ patch_file() {
 
 # Until the file for Prometheus has a line like that.
 wait_for_line() {
-	for _ in {1..500}; do
-		! grep -q -- "$1" folder/pinion.prom 2>/dev/null || return 0
-		sleep 0.02
-	done
-	echo "no line '$1' in the file"
-	return 1
+	wait_until grep -qs -- "$1" folder/pinion.prom
 }
 
 # The file was written that number of times more.
@@ -379,10 +374,7 @@ wait_for_writes() {
 	watcher=$!
 	wait_for_line "^pinion_up{pid=\"$fed\".* 1$"
 	mv folder away
-	for _ in {1..500}; do
-		[ ! -s err ] || break
-		sleep 0.02
-	done
+	wait_until test -s err
 	kill -0 $watcher
 	rm away/pinion.prom
 	mv away folder
@@ -459,14 +451,17 @@ wait_for_writes() {
 }
 
 @test "a page cannot take a name from other pages in the file for Prometheus" {
+	start_fed PINION_METRICS_FILE="$PWD/hostile"
+	other=$fed
+	# Its list stays open.
+	exec 8<>list
+	rm list
 	start_fed PINION_METRICS_FILE="$PWD/page"
 	mkdir folder
 	pinion top --once --openmetrics=folder ./page
 	grep -c . folder/pinion.prom >lines
-	cp page hostile
-	# Created at another time; the third row, tasks_run, as a gauge, and the
+	# Of another process, whose page is open: the third row, tasks_run, as a gauge, and the
 	# next one by the name of a sample of a summary.
-	patch_file hostile 104 '\1'
 	fields=$((8 * $(od -An -tu8 -j 32 -N 8 page)))
 	patch_file hostile $((fields + 2 * 64 + 40)) '\2'
 	patch_file hostile $((fields + 3 * 64)) 'run_seconds_sum\0'

@@ -270,11 +270,7 @@ start_fed() {
 	fed=$!
 	wait_until_watching "$fed"
 	printf 'file\n' >&7
-	for _ in {1..5000}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	wait_until_idle "$fed"
+	wait_until_taken "$fed"
 }
 
 @test "the past and the present of a process that allows it" {
@@ -293,11 +289,7 @@ start_fed() {
 	for _ in {1..20}; do
 		printf 'file\n' >&7
 	done
-	for _ in {1..500}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	wait_until_idle "$fed"
+	wait_until_taken "$fed"
 	kill -INT "$tracer"
 	wait "$tracer"
 	expect_schema now.json
@@ -336,10 +328,7 @@ start_unwaited() {
 	PINION_TRACE_EVENTS=1024 bash -c '"$0" sum --files-from=list >sums 2>sum.err & echo $! >number
 		exec sleep 1000' "$PINION" 3>&- 7>&- &
 	parent=$!
-	for _ in {1..500}; do
-		[ ! -s number ] || break
-		sleep 0.01
-	done
+	wait_until test -s number
 	fed=$(<number)
 	wait_until_watching "$fed"
 }

@@ -5,7 +5,6 @@
 bats_require_minimum_version 1.5.0
 load program
 
-# Files that are older than a second, as a checkpoint keeps them.
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	for i in {1..9}; do
@@ -13,7 +12,7 @@ setup_file() {
 	done >big
 	printf 'betta betta' >>big
 	awk 'BEGIN { for (i = 0; i < 1100000; i++) printf "ab" }' >many
-	sleep 1.1
+	wait_until_old
 }
 
 setup() {
@@ -455,7 +454,7 @@ whole one.txt 0-1" ]
 }
 
 @test "a run that goes on searches the file that it was in from its start" {
-	ln -s "$BATS_FILE_TMPDIR/big" big
+	link_made big
 	scan -b --rules=words.yar -F -e alpha --window=64K --workers=1 --checkpoint=log --checkpoint-interval=0 big
 	expect 1
 	[ "$(wc -l <out)" = 20 ]
@@ -499,7 +498,7 @@ whole one.txt 0-1" ]
 }
 
 @test "too many matches, too long ones, unreadable parts: each is a line" {
-	ln -s "$BATS_FILE_TMPDIR/many" many
+	link_made many
 	echo 'rule crowd { strings: $a = "ba" condition: $a }' >crowd.yar
 	scan -c --rules=crowd.yar many
 	expect 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: while one worker is stuck in a task, its reads in flight, the other
+ * Goal: while one worker is stalled in a task, its reads in flight, the other
  * runs everything that is not its alone; when it goes on, each of its reads has
  * ended once, with the right bytes; a stop that comes meanwhile waits for it
  * and for them. W39.

@@ -268,7 +268,7 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 		printf("the explorer changes stacks, which this sanitizer does not follow\n");
 		return 77;
 	}
-	/* One record for all modelled threads: none lends its own. */
+	/* One record for all modelled threads: none provides its own. */
 	(void)pin_thread_own();
 	exclude_from_snapshots();
 	execution_start_fresh(explorer.is_fresh || number_from("PINION_MODEL_FRESH", 0) != 0);

@@ -95,7 +95,7 @@ static const struct field source_fields[] = {
 
 static const struct field fault_fields[] = {
 	FAULT(late, PER_MILLE_MAX),
-	FAULT(stuck, PER_MILLE_MAX),
+	FAULT(hung, PER_MILLE_MAX),
 	FAULT(short_read, PER_MILLE_MAX),
 	FAULT(io_error, PER_MILLE_MAX),
 	FAULT(interrupted, PER_MILLE_MAX / 2),
@@ -326,8 +326,8 @@ bool sim_case_load(struct sim_case *test, const char *path)
 		return false;
 	}
 	is_good = read_case(&reader, root);
-	if (is_good && test->may_drain && test->faults.stuck > 0) {
-		is_good = complain(&reader, root, "a drain waits for a stuck request");
+	if (is_good && test->may_drain && test->faults.hung > 0) {
+		is_good = complain(&reader, root, "a drain waits for a hung request");
 	}
 	json_free(root);
 	return is_good;

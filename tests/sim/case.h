@@ -11,7 +11,7 @@
  *       "age_limit_us": 3000,     no runnable task waits longer
  *       "sleeper_limit_us": 500,  nor this long while some worker sleeps
  *       "rings_wait": 1,          completions excepted: its worker
- *                                 may be stuck
+ *                                 may be stalled
  *       "task_ns": 1,             as in the configuration; 0: its default
  *       "lanes": "h:1,hnl",       as there; left out: all workers serve all
  *       "lane_floor": 16,         as there; left out: 0, strict
@@ -111,7 +111,7 @@ struct sim_source {
  */
 struct sim_faults {
 	uint32_t late;		   /* a completion takes up to late_us */
-	uint32_t stuck;		   /* a read ends only when it is cancelled */
+	uint32_t hung;		   /* a read ends only when it is cancelled */
 	uint32_t short_read;	   /* a read delivers a part */
 	uint32_t io_error;	   /* a read fails with EIO */
 	uint32_t interrupted;	   /* a read ends with EINTR or EAGAIN */

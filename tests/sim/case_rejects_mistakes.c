@@ -47,7 +47,7 @@ static const struct mistake mistakes[] = {
 	{", \"programs\": [{\"name\": \"c\", \"low_percent\": 101}]", ""},
 	{", \"faults\": {\"late\": 1000}", ""},
 	{", \"faults\": {\"early\": 1}", ""},
-	{", \"faults\": {\"stuck\": 1}", ""},
+	{", \"faults\": {\"hung\": 1}", ""},
 	{", \"about\": \"no end", ""},
 	{", \"about\": \"\\n\"", ""},
 	{", \"threads\": [[[[[[[[[]]]]]]]]]", ""},

@@ -26,7 +26,7 @@ enum defect {
 	DEFECT_RING_LEAKS,	       /* a ring is not given back */
 	DEFECT_WATCHDOG_UNTOLD,	       /* the watchdog does not know of the saved timers */
 	DEFECT_WATCHDOG_BLIND,	       /* it wakes no worker */
-	DEFECT_EXTERNAL_LEFT,	       /* no worker takes over from a stuck one */
+	DEFECT_EXTERNAL_LEFT,	       /* no worker takes over from a stalled one */
 	DEFECT_MESSAGE_LOST,	       /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,   /* a sleep does not end for a deadline */
 	DEFECT_SUCCESSOR_UNTOLD,       /* the last searcher does not look at the lanes */
@@ -34,7 +34,7 @@ enum defect {
 	DEFECT_AGING_LOST,	       /* nor for waiting */
 	DEFECT_ASSIST_UNASKED,	       /* no worker is woken to help */
 	DEFECT_ASSIST_BLIND,	       /* a sleep without a check for lanes that need help */
-	DEFECT_REMOTE_REAP_LOST,       /* no worker reaps a stuck worker's ring */
+	DEFECT_REMOTE_REAP_LOST,       /* no worker reaps a stalled worker's ring */
 	DEFECT_DOORBELL_NOT_REARMED,   /* nor after others were in the ring */
 	DEFECT_LEAVES_WITH_WAKE,       /* a worker that leaves keeps a wake to itself */
 	DEFECT_LEAVES_WITH_TASKS,      /* what it has queued goes with it */

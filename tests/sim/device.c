@@ -89,16 +89,16 @@ static void update_flags(struct ring *ring)
 
 static struct io_uring_cqe *cqe_of(const struct ring *ring, uint32_t number)
 {
-	return &ring->cqes[(size_t)(number & ring->cq_mask) << (ring->is_wide ? 1 : 0)];
+	return &ring->cqes[(size_t)(number & ring->cq_mask) << (ring->is_sqe128 ? 1 : 0)];
 }
 
 /* A poll of it ends with the completions in its queue now. */
-static void tell_watcher(const struct ring *wide)
+static void tell_watcher(const struct ring *sqe128)
 {
 	for (uint32_t i = 0; i < device.ring_count; i++) {
 		struct ring *ring = &device.rings[i];
 
-		if (ring->is_watching && ring->watched == index_of(wide)) {
+		if (ring->is_watching && ring->watched == index_of(sqe128)) {
 			ring->is_watching = false;
 			device_complete(ring, ring->watch_user_data, POLLIN, 0);
 		}
@@ -120,7 +120,7 @@ void device_hand_over(struct ring *ring, uint32_t count_max)
 	memmove(ring->backlog, ring->backlog + count,
 		ring->backlog_count * sizeof(ring->backlog[0]));
 	update_flags(ring);
-	if (ring->is_wide && count > 0) {
+	if (ring->is_sqe128 && count > 0) {
 		tell_watcher(ring);
 	}
 }
@@ -165,7 +165,7 @@ uint64_t device_next_ns(void)
 
 static int32_t result_of(const struct ring *ring, const struct operation *operation)
 {
-	if (ring->is_wide) {
+	if (ring->is_sqe128) {
 		return disk_execute_command(&operation->command);
 	}
 	return operation->is_cancelled ? -ECANCELED : disk_execute(&operation->sqe);
@@ -263,7 +263,7 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		WORLD_CHECK(argument_bytes == sizeof(struct io_uring_getevents_arg));
 		deadline_ns = world_now_ns() + wait_ns(argument);
 	}
-	WORLD_CHECK(min_complete <= (ring->is_polled || ring->is_wide ? 0 : 1));
+	WORLD_CHECK(min_complete <= (ring->is_polled || ring->is_sqe128 ? 0 : 1));
 	world_point();
 	own(ring);
 	world_event("enters its ring", to_submit, min_complete);

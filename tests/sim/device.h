@@ -8,8 +8,8 @@
  * not at all. Waiting ones show as the task-run flag. A kernel may also have no
  * io_uring, and either kind of doorbell.
  *
- * A wide ring takes commands (IORING_OP_URING_CMD) and nothing else; it may be
- * watched by another with a poll, and is never waited in.
+ * A ring of 128-byte entries takes commands (IORING_OP_URING_CMD) and nothing
+ * else; another ring may watch it with a poll, and no thread waits in it.
  *
  * Checked here: no overflow of either queue, reads into and writes from
  * registered memory stay in it, one thread enters a ring, no doorbell of a

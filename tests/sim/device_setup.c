@@ -85,12 +85,12 @@ static void map_rings(struct ring *ring, struct io_uring *uring)
 
 int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_params *params)
 {
-	bool is_wide = (params->flags & IORING_SETUP_SQE128) != 0;
-	size_t parts = is_wide ? 2 : 1;
+	bool is_sqe128 = (params->flags & IORING_SETUP_SQE128) != 0;
+	size_t parts = is_sqe128 ? 2 : 1;
 	struct ring *ring;
 
 	world_point();
-	WORLD_CHECK(is_wide == ((params->flags & IORING_SETUP_CQE32) != 0));
+	WORLD_CHECK(is_sqe128 == ((params->flags & IORING_SETUP_CQE32) != 0));
 	if (refuses(params->flags)) {
 		return -EINVAL;
 	}
@@ -110,7 +110,7 @@ int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_
 	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
 	ring->is_open = true;
 	ring->is_polled = (params->flags & IORING_SETUP_IOPOLL) != 0;
-	ring->is_wide = is_wide;
+	ring->is_sqe128 = is_sqe128;
 	ring->has_no_sqarray = (params->flags & IORING_SETUP_NO_SQARRAY) != 0;
 	/* Nothing but an enter hands over what it has. */
 	ring->kind = ring->is_polled ? RING_DEFERRED : kind_of(params->flags);

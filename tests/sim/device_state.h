@@ -13,7 +13,7 @@
 
 enum {
 	TABLE_MAX = 64,
-	RINGS_MAX = 3 * SIM_WORKERS_MAX, /* a polled and a wide one each as well */
+	RINGS_MAX = 3 * SIM_WORKERS_MAX, /* each has a polled and a command ring as well */
 	RING_FD = 1000,
 	REGISTERED_FD = 500,
 	EVENT_FD = 3000,
@@ -26,7 +26,7 @@ enum ring_kind { RING_DEFERRED, RING_COOPERATIVE, RING_PLAIN, RING_KINDS };
 /* What becomes of rings and of requests that are to be polled. */
 enum polling { POLLING_WORKS, POLLING_NO_RING, POLLING_REFUSED, POLLING_AT_TIMES, POLLING_KINDS };
 
-/* What becomes of wide rings and of the commands on them. */
+/* What becomes of command rings and of the commands on them. */
 enum commanding {
 	COMMANDS_WORK,
 	COMMANDS_NO_RING,
@@ -37,7 +37,7 @@ enum commanding {
 
 struct operation {
 	struct io_uring_sqe sqe;
-	struct nvme_uring_cmd command; /* of a wide entry */
+	struct nvme_uring_cmd command; /* of a 128-byte entry */
 	uint64_t due_ns;	       /* 0: free */
 	bool is_cancelled;
 };
@@ -46,7 +46,7 @@ struct ring {
 	bool is_open;
 	enum ring_kind kind; /* as it was set up */
 	bool is_polled;
-	bool is_wide; /* entries and completions of twice the size */
+	bool is_sqe128; /* entries and completions of twice the size */
 	bool has_no_sqarray;
 	bool has_owner;
 	uint32_t owner;
@@ -78,7 +78,7 @@ struct ring {
 	bool is_polling;
 	int poll_fd;
 	uint64_t poll_user_data;
-	/* Its poll of a wide ring, which ends with the first completion. */
+	/* Its poll of a command ring, which ends with the first completion. */
 	bool is_watching;
 	uint32_t watched; /* its index */
 	uint64_t watch_user_data;

@@ -26,7 +26,7 @@ static uint64_t due_ns(const struct ring *ring, const struct io_uring_sqe *sqe)
 		return disk_peer_ns();
 	}
 	/* A request that cannot be cancelled would never end. */
-	return !ring->is_polled && !ring->is_wide && disk_is_stuck()
+	return !ring->is_polled && !ring->is_sqe128 && disk_is_hung()
 		? WORLD_NEVER
 		: world_now_ns() + disk_latency_ns();
 }
@@ -56,7 +56,7 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 		.sqe = *sqe,
 		.due_ns = due_ns(ring, sqe),
 	};
-	if (ring->is_wide) {
+	if (ring->is_sqe128) {
 		memcpy(&ring->operations[i].command, sqe->cmd, sizeof(struct nvme_uring_cmd));
 	}
 	ring->operation_count++;
@@ -80,20 +80,20 @@ void device_poll_fires(struct ring *ring)
 	}
 }
 
-/* Of a wide ring: its thread is in the kernel, so all it has is queued. */
+/* Of a command ring: its thread is in the kernel, so all it has is queued. */
 static void start_watch(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	struct ring *wide = ring_of(sqe->fd, false);
+	struct ring *sqe128 = ring_of(sqe->fd, false);
 
-	WORLD_CHECK(!ring->is_watching && !ring->is_wide && wide->is_wide);
-	own(wide);
-	device_hand_over(wide, UINT32_MAX);
-	if (cq_ready(wide) > 0) {
+	WORLD_CHECK(!ring->is_watching && !ring->is_sqe128 && sqe128->is_sqe128);
+	own(sqe128);
+	device_hand_over(sqe128, UINT32_MAX);
+	if (cq_ready(sqe128) > 0) {
 		device_complete(ring, sqe->user_data, POLLIN, 0);
 		return;
 	}
 	ring->is_watching = true;
-	ring->watched = index_of(wide);
+	ring->watched = index_of(sqe128);
 	ring->watch_user_data = sqe->user_data;
 }
 
@@ -119,7 +119,7 @@ static bool is_operation(const struct operation *operation, uint64_t user_data)
 }
 
 /*
- * Requests that the disk has already got run to their end all the same; a stuck
+ * Requests that the disk has already got run to their end all the same; a hung
  * one is not there yet.
  */
 static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
@@ -223,7 +223,7 @@ static void start_command(struct ring *ring, const struct io_uring_sqe *sqe)
 
 static void start(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	if (ring->is_wide) {
+	if (ring->is_sqe128) {
 		start_command(ring, sqe);
 		return;
 	}
@@ -266,7 +266,7 @@ uint32_t device_submit(struct ring *ring, uint32_t to_submit)
 
 		WORLD_CHECK(entry < ring->sq_entries);
 		ring->sq_head++;
-		start(ring, &ring->sqes[(size_t)entry << (ring->is_wide ? 1 : 0)]);
+		start(ring, &ring->sqes[(size_t)entry << (ring->is_sqe128 ? 1 : 0)]);
 	}
 	return count;
 }

@@ -318,7 +318,7 @@ uint64_t disk_latency_ns(void)
 	return latency_ns;
 }
 
-bool disk_is_stuck(void)
+bool disk_is_hung(void)
 {
-	return world_chance(faults.stuck);
+	return world_chance(faults.hung);
 }

@@ -38,7 +38,7 @@ void disk_open_namespace(struct pinion_file *file);
 /* How long the next request takes. */
 uint64_t disk_latency_ns(void);
 /* Whether it never ends by itself. */
-bool disk_is_stuck(void);
+bool disk_is_hung(void);
 /* When the peer of a socket does something, which may be never. */
 uint64_t disk_peer_ns(void);
 /* It waits for a peer. */

@@ -110,7 +110,7 @@ static int sim_thread_start(
 		return -EAGAIN;
 	}
 	if (entry == pin_watchdog_main) {
-		*out_thread = (pthread_t)world_thread_start("sentry", entry, arg);
+		*out_thread = (pthread_t)world_thread_start("watchdog", entry, arg);
 		return 0;
 	}
 	WORLD_CHECK(number < WORLD_THREADS_MAX);

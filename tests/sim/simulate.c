@@ -95,8 +95,9 @@ static const struct mutant mutants[] = {
 	{DEFECT_AGING_LOST, "aging_lost", "aging", "has waited", 200},
 	{DEFECT_ASSIST_UNASKED, "assist_unasked", "assist", "to assist with", 200},
 	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 20000},
-	{DEFECT_REMOTE_REAP_LOST, "remote_reap_lost", "relief", "has waited", 200},
-	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "doorbell_is_armed", 20000},
+	{DEFECT_REMOTE_REAP_LOST, "remote_reap_lost", "remote_reaping", "has waited", 200},
+	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "remote_reaping", "doorbell_is_armed",
+		20000},
 	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
 	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 20000},
@@ -113,7 +114,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_COMMAND_REFUSAL_LOST, "command_refusal_lost", "commands",
 		"in_flight > 0|has waited|nothing will ever happen", 200},
 	{DEFECT_COMMAND_STATUS_IGNORED, "command_status_ignored", "commands", "ends with", 200},
-	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
+	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "hung", "livelock", 200},
 	{DEFECT_WAKE_UNSENT, "wake_unsent", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_CLAIM_UNTOLD, "claim_untold", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_GIVES_BACK_REGISTERED, "gives_back_registered", "reads", "overlaps", 200},
@@ -147,7 +148,7 @@ static struct sim_faults choose_faults(const struct sim_faults *all, struct rand
 {
 	return (struct sim_faults){
 		.late = maybe(random, all->late),
-		.stuck = maybe(random, all->stuck),
+		.hung = maybe(random, all->hung),
 		.short_read = maybe(random, all->short_read),
 		.io_error = maybe(random, all->io_error),
 		.interrupted = maybe(random, all->interrupted),
@@ -447,7 +448,7 @@ int main(int count, char **arguments)
 	if (!parse(count, arguments, &options)) {
 		return 1;
 	}
-	/* One record for all simulated threads: none lends its own. */
+	/* One record for all simulated threads: none provides its own. */
 	(void)pin_thread_own();
 	is_whole = case_count == 0;
 	if (is_whole && !add_all_cases()) {

@@ -280,7 +280,7 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 	if (worker->polled.in_flight > 0) {
 		world_fail("worker %u sleeps beside a device that it should poll", worker->index);
 	}
-	if (worker->wide.is_initialised && device_unseen_count(&worker->wide.uring) > 0) {
+	if (worker->sqe128.is_initialised && device_unseen_count(&worker->sqe128.uring) > 0) {
 		world_fail("worker %u sleeps beside completed commands", worker->index);
 	}
 	if (world_thread_state(thread) == WORLD_FUTEX && worker->ring.is_initialised &&

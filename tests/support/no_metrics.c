@@ -90,11 +90,11 @@ void pin_metrics_note_batch_slowly(struct pin_worker *worker, bool has_more)
 	(void)has_more;
 }
 
-void pin_metrics_note_row_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+void pin_metrics_note_series_slowly(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	(void)elapsed_ns;
 	(void)tasks;
-	worker->observed.rows_left = PIN_TIMINGS_ROWS;
+	worker->observed.series_left = PIN_TIMINGS_SERIES;
 }
 
 void pin_metrics_note_request(struct pin_worker *worker, uint32_t device_index,

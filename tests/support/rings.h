@@ -145,6 +145,19 @@ static inline struct io_uring_sqe *rings_entry(struct pin_ring *ring)
 		: NULL;
 }
 
+/* Takes the one queued entry away, as if the kernel had. False: none is. */
+static inline bool rings_take_entry(struct pin_ring *ring, struct io_uring_sqe *out_sqe)
+{
+	if (ring->queued_count != 1) {
+		return false;
+	}
+	*out_sqe = ring->queued[ring->queued_head];
+	ring->queued_head = (ring->queued_head + 1) % ring->credit;
+	ring->queued_count--;
+	ring->in_flight--;
+	return true;
+}
+
 /* An entry that does nothing and completes with 0. */
 static inline bool rings_submit_nop(struct pin_ring *ring, uint64_t user_data)
 {

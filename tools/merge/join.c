@@ -5,6 +5,7 @@
  */
 #include "tools/merge/join.h"
 
+#include "tools/growing.h"
 #include "tools/output.h"
 #include "tools/report.h"
 
@@ -12,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CAPACITY_FIRST = 1024,
-	PATHS_BLOCK_BYTES = 1 << 20,
-};
+enum { PATHS_BLOCK_BYTES = 1 << 20 };
 
 struct part {
 	const char *path; /* not ended by a zero */
@@ -59,16 +57,13 @@ static const char *keep_path(struct parts *parts, const uint8_t *path, size_t by
 
 static struct part *grow(struct parts *parts)
 {
-	if (parts->count == parts->capacity) {
-		size_t capacity = parts->capacity == 0 ? CAPACITY_FIRST : 2 * parts->capacity;
-		struct part *items = realloc(parts->items, capacity * sizeof(*items));
+	struct part *items =
+		growing_make_room(parts->items, parts->count, &parts->capacity, sizeof(*items));
 
-		if (items == NULL) {
-			return NULL;
-		}
-		parts->items = items;
-		parts->capacity = capacity;
+	if (items == NULL) {
+		return NULL;
 	}
+	parts->items = items;
 	return &parts->items[parts->count++];
 }
 

@@ -28,7 +28,7 @@ struct rank_logs {
  */
 bool rank_logs_are_apart(const char *file, char *const *paths, int path_count);
 
-/* A count that fits the entries of checkpointing.c. */
+/* A count that fits the entries of checkpoint_table.c. */
 enum { RANK_LOGS_MAX = 65000 };
 
 /*

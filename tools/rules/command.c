@@ -288,19 +288,12 @@ static int run_verb(struct job *job)
 static bool take_option(struct job *job, int option, const char *value)
 {
 	switch (option) {
-	case OPTION_RULES: {
-		const char **grown =
-			realloc(job->files, (job->patterns.file_count + 1) * sizeof(*grown));
-
-		if (grown == NULL) {
-			report_line("%s", report_reason(ENOMEM));
+	case OPTION_RULES:
+		if (!options_append(&job->files, &job->patterns.file_count, value)) {
 			return false;
 		}
-		grown[job->patterns.file_count++] = value;
-		job->files = grown;
-		job->patterns.files = grown;
+		job->patterns.files = job->files;
 		return true;
-	}
 	case OPTION_BUILTIN:
 		job->patterns.with_builtin = true;
 		return true;

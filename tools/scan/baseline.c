@@ -10,6 +10,7 @@
  */
 #include "tools/scan/baseline.h"
 
+#include "tools/growing.h"
 #include "tools/input.h"
 #include "tools/report.h"
 
@@ -23,7 +24,6 @@
 enum {
 	/* Longer strings are neither names nor fingerprints. */
 	STRING_BYTES_MAX = 64,
-	CAPACITY_FIRST = 64,
 	/* SARIF has 8; one bit each. */
 	DEPTH_MAX = 64,
 	/* Of a SARIF document: {"runs": [{"results": [{ */
@@ -91,17 +91,13 @@ static int refuse_print(struct json_reader *reader)
 
 static int add(struct baseline *baseline, const struct fingerprint *print)
 {
-	if (baseline->count == baseline->capacity) {
-		size_t capacity = baseline->capacity == 0 ? CAPACITY_FIRST : 2 * baseline->capacity;
-		struct fingerprint *items =
-			realloc(baseline->items, capacity * sizeof(*baseline->items));
+	struct fingerprint *items = growing_make_room(
+		baseline->items, baseline->count, &baseline->capacity, sizeof(*items));
 
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		baseline->items = items;
-		baseline->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	baseline->items = items;
 	baseline->items[baseline->count++] = *print;
 	return 0;
 }

@@ -11,7 +11,7 @@
  * and each may be as long as any other.
  *
  *   1. A start s is decided when all ends up to s and the widest match are
- *      known; that is what is_decided() in findings.c says, too.
+ *      known; that is what is_decided() in findings_rule.c says, too.
  *   2. PCRE2 sees all bytes that can matter to such a start: the cluster as far
  *      as the widest match reaches, and on each side more bytes than
  *      look-around may read.
@@ -19,7 +19,7 @@
 #ifndef PINION_TOOLS_SCAN_CLUSTERS_H
 #define PINION_TOOLS_SCAN_CLUSTERS_H
 
-#include "tools/scan/findings.h"
+#include "tools/scan/findings_file.h"
 
 /* Where findings are limited: bytes of a rule's clusters in a file. */
 #define CLUSTERS_WORK_MAX ((uint64_t)1 << 26)

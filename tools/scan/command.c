@@ -6,17 +6,15 @@
 #include "tools/scan/run.h"
 
 #include "tools/commands.h"
-#include "tools/distribution.h"
 #include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
 #include "tools/scan/explain.h"
+#include "tools/scan/options_check.h"
 #include "tools/throttle.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum scan_option {
 	OPTION_REGEX,
@@ -191,31 +189,18 @@ enum {
 static const uint64_t ns_per_ms = 1000000;
 static const uint64_t ns_per_s = 1000000000;
 
-static bool append_text(const char ***list, uint32_t *count, const char *text)
-{
-	const char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
-
-	if (grown == NULL) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	grown[(*count)++] = text;
-	*list = grown;
-	return true;
-}
-
 /* ---- values of single options ---- */
 
 static bool parse_regex(struct scan_options *options, const char *value)
 {
 	struct scan_patterns *patterns = &options->patterns;
 
-	return append_text(&patterns->expressions, &patterns->expression_count, value);
+	return options_append(&patterns->expressions, &patterns->expression_count, value);
 }
 
 static bool parse_rules(struct scan_options *options, const char *value)
 {
-	return append_text(&options->patterns.files, &options->patterns.file_count, value);
+	return options_append(&options->patterns.files, &options->patterns.file_count, value);
 }
 
 static bool parse_yara_define(struct scan_options *options, const char *value)
@@ -308,14 +293,14 @@ static bool parse_archive_limit(struct scan_options *options, const char *value)
 
 /* ---- all options ---- */
 
-/* What an option with this row does: calls one of these, or sets a flag. */
+/*
+ * What an option with this row does: calls one of these, or sets a flag. Those
+ * without a row are for scanning_parse().
+ */
 struct taker {
 	bool (*own)(struct scan_options *options, const char *value);
 	bool (*report)(struct report_options *options, const char *name, const char *value);
-	bool (*scanning)(struct scanning_options *options, const char *value);
-	/* With several options, distinguished by their names. */
-	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
-	size_t flag_at; /* in struct scan_options */
+	size_t flag_at; /* in struct scan_options, never its first member; 0: none */
 };
 
 #define FLAG(member) \
@@ -344,49 +329,16 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_CONTEXT] = {.report = report_options_parse},
 	[OPTION_COLOR] = {.report = report_options_parse},
 	[OPTION_OUTPUT] = {.report = report_options_parse},
-	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
 	[OPTION_NULL] = FLAG(scanning.list_is_nul),
 	[OPTION_GIT] = {.own = parse_git},
 	[OPTION_SINCE] = {.own = parse_since},
 	[OPTION_STAGED] = FLAG(git.is_staged),
-	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
-	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
-	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
-	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
-	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
-	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_INCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_MIN_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_MAX_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
-	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
-	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD_ENV] = {.shared = scanning_parse_choosing},
 	[OPTION_BINARY] = {.own = parse_binary},
 	[OPTION_DECODE] = {.own = parse_decode},
 	[OPTION_ARCHIVES] = FLAG(archives.is_on),
 	[OPTION_ARCHIVE_LIMIT] = {.own = parse_archive_limit},
-	[OPTION_SORT] = {.scanning = scanning_parse_sort},
-	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
-	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
-	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
-	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
-	[OPTION_IO] = {.scanning = scanning_parse_io},
-	[OPTION_BWLIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPS_LIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPRIO] = {.shared = scanning_parse_limit},
-	[OPTION_NICE] = {.shared = scanning_parse_limit},
-	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
-	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
-	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
-	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
-	[OPTION_INTERVAL] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = {.own = parse_stats},
 	[OPTION_EXPLAIN] = {.own = parse_explain},
-	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
 	[OPTION_PRINT_PATTERNS] = FLAG(prints_patterns),
 	[OPTION_MAX_FINDINGS] = {.own = parse_findings_max},
 	[OPTION_MAX_RULES] = {.own = parse_rule_count},
@@ -406,147 +358,10 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	if (taker->report != NULL) {
 		return taker->report(&options->report, name, value);
 	}
-	if (taker->scanning != NULL) {
-		return taker->scanning(&options->scanning, value);
-	}
-	if (taker->shared != NULL) {
-		return taker->shared(&options->scanning, name, value);
+	if (taker->flag_at == 0) {
+		return scanning_parse(&options->scanning, name, value);
 	}
 	*(bool *)((char *)options + taker->flag_at) = true;
-	return true;
-}
-
-/* The trace would take the place of the findings, or of an input. */
-static bool check_files(const struct scan_options *options)
-{
-	const char *output = options->report.output_file;
-	const char *trace = options->scanning.trace_file;
-
-	if (output != NULL && trace != NULL && output_file_is(output, trace)) {
-		report_line("--output and --trace would write the same file: %s", output);
-		return false;
-	}
-	if (output != NULL && scanning_is_metrics(&options->scanning, output)) {
-		report_line("--output would replace %s, which is for the metrics page: choose "
-			    "another",
-			output);
-		return false;
-	}
-	for (uint32_t i = 0; i < options->patterns.file_count; i++) {
-		if (!scanning_spares(&options->scanning, options->patterns.files[i])) {
-			return false;
-		}
-	}
-	for (uint32_t i = 0; i < options->report.baseline_count; i++) {
-		if (!scanning_spares(&options->scanning, options->report.baseline_files[i])) {
-			return false;
-		}
-	}
-	return scanning_spares_inputs(&options->scanning, options->paths, options->path_count);
-}
-
-/* Options that say which files of a tree are read. */
-static bool is_about_files(const struct scanning_options *scanning)
-{
-	const struct pinion_walk_filter *filter = scanning->scan.filter;
-
-	return scanning->scan.skip_ignored != 0 || scanning->scan.follow_links != 0 ||
-		(filter != NULL &&
-			(filter->one_file_system != 0 || filter->hard_links_once != 0 ||
-				filter->shard_count > 1 || filter->modified_from_ns != 0 ||
-				filter->modified_to_ns != 0));
-}
-
-static bool check_git(struct scan_options *options)
-{
-	struct git_options *git = &options->git;
-
-	if (git->is_staged && git->repository == NULL) {
-		git->repository = ".";
-	}
-	if (git->repository == NULL) {
-		if (git->since != NULL) {
-			report_line("--since is about the commits of --git");
-		}
-		return git->since == NULL;
-	}
-	if (git->repository[0] == '\0') {
-		report_line("--git: name a repository");
-		return false;
-	}
-	if (options->path_count > 0 || options->scanning.list_count > 0) {
-		report_line("--git searches a repository, and no PATH: leave one of them out");
-		return false;
-	}
-	if (git->is_staged && git->since != NULL) {
-		report_line("--staged is about no commit: leave --since out");
-		return false;
-	}
-	if (options->scanning.checkpointing.file != NULL || options->archives.is_on) {
-		report_line("--git knows neither --checkpoint nor -z");
-		return false;
-	}
-	if (is_about_files(&options->scanning) || options->explained != NULL) {
-		report_line("--git takes --include, --exclude, --no-hidden, --min-size and "
-			    "--max-filesize of the options about files");
-		return false;
-	}
-	return true;
-}
-
-/* Lines of context come with files that are searched in one go. */
-static bool check_context(const struct scan_options *options)
-{
-	if (!options->report.style.has_context) {
-		return true;
-	}
-	if (options->git.repository != NULL || options->git.is_staged ||
-		decode_is_on(&options->decode) || options->scanning.checkpointing.file != NULL) {
-		report_line(
-			"-A, -B and -C know neither --git, --staged, --decode nor --checkpoint");
-		return false;
-	}
-	return true;
-}
-
-static bool check_options(struct scan_options *options)
-{
-	const struct report_format *format = options->report.format;
-
-	if (!report_options_check(&options->report) ||
-		!distribution_allows_format(format->name, format->is_document) ||
-		!check_files(options) || !archive_options_check(&options->archives) ||
-		!checkpointing_check(&options->scanning.checkpointing) ||
-		!choosing_check(&options->scanning.choosing) || !check_context(options)) {
-		return false;
-	}
-	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
-		report_line("-F is about the patterns of -e, and there is none");
-		return false;
-	}
-	/* Lines that are kept are for any output. */
-	if (options->scanning.checkpointing.file != NULL) {
-		options->report.style.has_colors = false;
-	}
-	if (options->prints_patterns) {
-		return true;
-	}
-	if (!check_git(options)) {
-		return false;
-	}
-	if (options->git.repository != NULL) {
-		return true;
-	}
-	if (options->path_count == 0 && options->scanning.list_count == 0) {
-		report_line("no paths: name files or directories, or --files-from=LIST");
-		return false;
-	}
-	for (int i = 0; i < options->path_count; i++) {
-		if (strcmp(options->paths[i], "-") == 0) {
-			report_line("standard input cannot be scanned (a file - is ./-)");
-			return false;
-		}
-	}
 	return true;
 }
 
@@ -621,7 +436,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 	options->patterns.silence_ns_max = options->scanning.scan.file_timeout_ns;
 	options->paths = argv + 1;
 	options->path_count = parser.operand_count;
-	return option == OPTIONS_END && !check_options(options) ? OPTIONS_ERROR : option;
+	return option == OPTIONS_END && !scan_options_check(options) ? OPTIONS_ERROR : option;
 }
 
 static int scan_command_run(const struct command *command, int argc, char **argv)

@@ -8,6 +8,8 @@
 #endif
 #include "tools/scan/context.h"
 
+#include "tools/growing.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,22 +70,6 @@ void context_destroy(struct context *context)
 	free(context);
 }
 
-/* Room for one more; NULL: no memory, the list is as it was. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-	size_t wanted = *capacity == 0 ? 8 : *capacity * 2;
-	void *grown;
-
-	if (count < *capacity) {
-		return items;
-	}
-	grown = realloc(items, wanted * size);
-	if (grown != NULL) {
-		*capacity = wanted;
-	}
-	return grown;
-}
-
 /* ---- hidden bytes ---- */
 
 /* The first of them that ends after `offset`; the count: none does. */
@@ -126,7 +112,7 @@ int context_hide(
 	struct context *context, uint64_t start, uint64_t end, const struct output_text *excerpt)
 {
 	struct hidden item = {.start = start, .end = end, .excerpt_bytes = excerpt->length};
-	struct hidden *items = grow(
+	struct hidden *items = growing_make_room(
 		context->hidden, context->hidden_count, &context->hidden_capacity, sizeof(*items));
 	size_t place;
 
@@ -352,8 +338,8 @@ static void add_line(
 	const struct scene *scene, const struct report_out *out, struct context_line *line)
 {
 	struct context *context = scene->context;
-	struct context_line *lines =
-		grow(context->lines, context->line_count, &context->line_capacity, sizeof(*lines));
+	struct context_line *lines = growing_make_room(
+		context->lines, context->line_count, &context->line_capacity, sizeof(*lines));
 	size_t place = context->line_count;
 
 	out->lines->failed = out->lines->failed || lines == NULL || line->text.failed;

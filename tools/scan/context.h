@@ -18,7 +18,7 @@
  * 4. A finding of an unbounded rule that is longer than about EVIDENCE_CARRY is
  *    a group of its own, without lines.
  * 5. Nothing is shown from where on a rule's findings may be missing
- *    (findings_known_to()).
+ *    (findings_limits_known_to()).
  *
  * Context: the worker that holds the lock of the file's findings, and at the
  * end the worker that closes the file.

@@ -4,6 +4,7 @@
  */
 #include "tools/scan/evidence.h"
 
+#include "tools/growing.h"
 #include "tools/scan/evidence_window.h"
 #include "tools/scan/matcher.h"
 #include "tools/scan/newlines.h"
@@ -134,18 +135,13 @@ static int carry_on(struct evidence *evidence, const struct pinion_window *windo
 static int insert(struct evidence *evidence, struct evidence_window *window)
 {
 	size_t place = evidence->window_count;
+	struct evidence_window **windows = growing_make_room(
+		evidence->windows, place, &evidence->window_capacity, sizeof(*windows));
 
-	if (place == evidence->window_capacity) {
-		size_t capacity = place == 0 ? 4 : 2 * place;
-		struct evidence_window **windows =
-			realloc(evidence->windows, capacity * sizeof(*windows));
-
-		if (windows == NULL) {
-			return -ENOMEM;
-		}
-		evidence->windows = windows;
-		evidence->window_capacity = capacity;
+	if (windows == NULL) {
+		return -ENOMEM;
 	}
+	evidence->windows = windows;
 	while (place > 0 && evidence->windows[place - 1]->from > window->from) {
 		evidence->windows[place] = evidence->windows[place - 1];
 		place--;

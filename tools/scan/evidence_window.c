@@ -8,6 +8,7 @@
 #endif
 #include "tools/scan/evidence_window.h"
 
+#include "tools/growing.h"
 #include "tools/scan/newlines.h"
 #include "tools/scan/sha256.h"
 
@@ -15,27 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPACITY_FIRST = 16 };
-
-/* Room for one more; NULL: no memory, the list is as it was. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-	size_t wanted = *capacity == 0 ? CAPACITY_FIRST : *capacity * 2;
-	void *grown;
-
-	if (count < *capacity) {
-		return items;
-	}
-	grown = realloc(items, wanted * size);
-	if (grown != NULL) {
-		*capacity = wanted;
-	}
-	return grown;
-}
-
 static int add_mark(struct evidence_window *window, uint64_t start, int64_t line)
 {
-	struct line_mark *marks = grow(
+	struct line_mark *marks = growing_make_room(
 		window->marks, window->mark_count, &window->mark_capacity, sizeof(*window->marks));
 
 	if (marks == NULL) {
@@ -48,7 +31,7 @@ static int add_mark(struct evidence_window *window, uint64_t start, int64_t line
 
 static int add_allow(struct evidence_window *window, uint64_t offset, int64_t line)
 {
-	struct allow_mark *allows = grow(window->allows, window->allow_count,
+	struct allow_mark *allows = growing_make_room(window->allows, window->allow_count,
 		&window->allow_capacity, sizeof(*window->allows));
 
 	if (allows == NULL) {

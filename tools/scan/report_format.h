@@ -11,7 +11,8 @@
 
 #include "tools/output_text.h"
 #include "tools/scan/evidence.h"
-#include "tools/scan/findings.h"
+#include "tools/scan/finding.h"
+#include "tools/scan/findings_limits.h"
 #include "tools/scan/rules.h"
 #include "tools/scan/source_facts.h"
 

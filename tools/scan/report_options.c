@@ -8,7 +8,6 @@
 #include "tools/output.h"
 #include "tools/report.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,15 +59,9 @@ static bool parse_redact(struct report_options *options, const char *value)
 
 static bool parse_baseline(struct report_options *options, const char *value)
 {
-	const char **files = realloc(options->baseline_files,
-		(options->baseline_count + 1) * sizeof(*options->baseline_files));
-
-	if (files == NULL) {
-		report_line("%s", report_reason(ENOMEM));
+	if (!options_append(&options->baseline_files, &options->baseline_count, value)) {
 		return false;
 	}
-	files[options->baseline_count++] = value;
-	options->baseline_files = files;
 	options->has_baseline = true;
 	return true;
 }

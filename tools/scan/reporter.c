@@ -247,7 +247,8 @@ size_t reporter_findings(struct reporter *reporter, struct reporter_worker *work
 		}
 		if (has_context) {
 			context_begin_finding(searched->context, &out, &searched->evidence,
-				&finding, findings_known_to(reporter->rules, &searched->findings));
+				&finding,
+				findings_limits_known_to(reporter->rules, &searched->findings));
 		}
 		if (format->finding != NULL) {
 			format->finding(&out, &finding);

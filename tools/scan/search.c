@@ -5,6 +5,7 @@
 #include "tools/scan/search.h"
 
 #include "tools/scan/examples.h"
+#include "tools/scan/findings_whole.h"
 
 #include <errno.h>
 #include <string.h>
@@ -126,8 +127,8 @@ static void drop_evidence(
 {
 	if (!window->is_last && evidence_needed(&search->evidence.needs)) {
 		pthread_mutex_lock(&file->findings.lock);
-		evidence_forget(
-			&file->evidence, findings_settled_to(&search->findings, &file->findings));
+		evidence_forget(&file->evidence,
+			findings_held_settled_to(&search->findings, &file->findings));
 		pthread_mutex_unlock(&file->findings.lock);
 	}
 }
@@ -339,7 +340,7 @@ int search_close(const struct search *search, struct search_worker *worker,
 		error = findings_finish(&search->findings, &file->findings, show, arg);
 	}
 	if (notes->limit != NULL && !file->is_taken) {
-		findings_limits(&file->findings, notes->limit, arg);
+		findings_limits_show(&file->findings, notes->limit, arg);
 	}
 	findings_file_fini(&file->findings);
 	evidence_fini(&file->evidence);

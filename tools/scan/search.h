@@ -11,6 +11,7 @@
 #include "tools/scan/engine.h"
 #include "tools/scan/evidence.h"
 #include "tools/scan/findings.h"
+#include "tools/scan/findings_limits.h"
 #include "tools/scan/whole.h"
 
 struct context; /* context.h */

@@ -131,7 +131,7 @@ int source_open_decoded(
 
 uint64_t source_settled_to(struct source *source)
 {
-	return findings_settled_to(&source->job->search.findings, &source->searched.findings);
+	return findings_held_settled_to(&source->job->search.findings, &source->searched.findings);
 }
 
 static void search_window_of(struct source *source, bool is_last)

@@ -4,6 +4,7 @@
  */
 #include "tools/sum/audit.h"
 
+#include "tools/growing.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { FIRST_CAPACITY = 1024 };
 
 /* Appends the parts of a path to a text that has room for them. */
 static char *append_parts(char *end, const char *path)
@@ -61,21 +60,17 @@ static char *comparable(struct audit *audit, const char *path)
 int audit_add(struct audit *audit, const char *path)
 {
 	char *text = comparable(audit, path);
+	char **paths;
 
 	if (text == NULL) {
 		return -ENOMEM;
 	}
-	if (audit->count == audit->capacity) {
-		size_t capacity = audit->capacity == 0 ? FIRST_CAPACITY : 2 * audit->capacity;
-		char **paths = realloc(audit->paths, capacity * sizeof(*paths));
-
-		if (paths == NULL) {
-			free(text);
-			return -ENOMEM;
-		}
-		audit->paths = paths;
-		audit->capacity = capacity;
+	paths = growing_make_room(audit->paths, audit->count, &audit->capacity, sizeof(*paths));
+	if (paths == NULL) {
+		free(text);
+		return -ENOMEM;
 	}
+	audit->paths = paths;
 	audit->paths[audit->count++] = text;
 	audit->is_sorted = false;
 	return 0;

@@ -12,7 +12,6 @@
 #include "tools/signals.h"
 #include "tools/throttle.h"
 
-#include <errno.h>
 #include <pinion/pinion.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -167,16 +166,7 @@ static bool parse_algorithm(struct sum_options *options, const char *name)
 
 static bool parse_audit(struct sum_options *options, const char *value)
 {
-	const char **grown =
-		realloc(options->audited, (options->audited_count + 1) * sizeof(*options->audited));
-
-	if (grown == NULL) {
-		report_line("%s", report_reason(ENOMEM));
-		return false;
-	}
-	options->audited = grown;
-	options->audited[options->audited_count++] = value;
-	return true;
+	return options_append(&options->audited, &options->audited_count, value);
 }
 
 static bool parse_scrub(struct sum_options *options, const char *value)
@@ -199,13 +189,13 @@ static bool parse_max_duration(struct sum_options *options, const char *value)
 
 /* ---- all options ---- */
 
-/* What an option with this row does: calls one of these, or sets a flag. */
+/*
+ * What an option with this row does: calls one of these, or sets a flag. Those
+ * without a row are for scanning_parse().
+ */
 struct taker {
 	bool (*own)(struct sum_options *options, const char *value);
-	bool (*scanning)(struct scanning_options *options, const char *value);
-	/* With several options, distinguished by their names. */
-	bool (*shared)(struct scanning_options *options, const char *name, const char *value);
-	size_t flag_at; /* in struct sum_options */
+	size_t flag_at; /* in struct sum_options, never its first member; 0: none */
 };
 
 #define FLAG(member) \
@@ -217,7 +207,6 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_ALGORITHM] = {.own = parse_algorithm},
 	[OPTION_RECURSIVE] = FLAG(recurse),
 	[OPTION_NULL] = FLAG(scanning.list_is_nul),
-	[OPTION_FILES_FROM] = {.scanning = scanning_parse_list},
 	[OPTION_CHECK] = FLAG(is_check),
 	[OPTION_TAG] = FLAG(is_tagged),
 	[OPTION_QUIET] = FLAG(is_quiet),
@@ -230,39 +219,7 @@ static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_MAX_AGE] = {.own = parse_max_age},
 	[OPTION_MAX_DURATION] = {.own = parse_max_duration},
 	[OPTION_JSON] = FLAG(scrub.is_json),
-	[OPTION_GITIGNORE] = {.scanning = scanning_parse_gitignore},
-	[OPTION_FOLLOW] = {.scanning = scanning_parse_follow},
-	[OPTION_NO_FOLLOW] = {.scanning = scanning_parse_no_follow},
-	[OPTION_ONE_FILE_SYSTEM] = {.shared = scanning_parse_choosing},
-	[OPTION_NO_HIDDEN] = {.shared = scanning_parse_choosing},
-	[OPTION_EXCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_INCLUDE] = {.shared = scanning_parse_choosing},
-	[OPTION_MIN_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_MAX_SIZE] = {.shared = scanning_parse_choosing},
-	[OPTION_NEWER] = {.shared = scanning_parse_choosing},
-	[OPTION_OLDER] = {.shared = scanning_parse_choosing},
-	[OPTION_HARD_LINKS] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD] = {.shared = scanning_parse_choosing},
-	[OPTION_SHARD_ENV] = {.shared = scanning_parse_choosing},
-	[OPTION_SORT] = {.scanning = scanning_parse_sort},
-	[OPTION_WORKERS] = {.scanning = scanning_parse_workers},
-	[OPTION_DIRECT] = {.scanning = scanning_parse_direct},
-	[OPTION_IO] = {.scanning = scanning_parse_io},
-	[OPTION_WINDOW] = {.scanning = scanning_parse_window},
-	[OPTION_FILE_TIMEOUT] = {.scanning = scanning_parse_file_timeout},
-	[OPTION_BWLIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPS_LIMIT] = {.shared = scanning_parse_limit},
-	[OPTION_IOPRIO] = {.shared = scanning_parse_limit},
-	[OPTION_NICE] = {.shared = scanning_parse_limit},
-	[OPTION_PSI_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LATENCY_TARGET] = {.shared = scanning_parse_limit},
-	[OPTION_LIMITS_FILE] = {.shared = scanning_parse_limit},
-	[OPTION_CHECKPOINT] = {.shared = scanning_parse_checkpoint},
-	[OPTION_RESUME] = {.shared = scanning_parse_checkpoint},
-	[OPTION_SALVAGE] = {.shared = scanning_parse_checkpoint},
-	[OPTION_INTERVAL] = {.shared = scanning_parse_checkpoint},
 	[OPTION_STATS] = FLAG(scanning.has_stats),
-	[OPTION_TRACE] = {.scanning = scanning_parse_trace},
 };
 
 static bool parse_option(struct sum_options *options, enum sum_option option, const char *value)
@@ -272,11 +229,8 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	if (taker->own != NULL) {
 		return taker->own(options, value);
 	}
-	if (taker->scanning != NULL) {
-		return taker->scanning(&options->scanning, value);
-	}
-	if (taker->shared != NULL) {
-		return taker->shared(&options->scanning, sum_specs[option].name, value);
+	if (taker->flag_at == 0) {
+		return scanning_parse(&options->scanning, sum_specs[option].name, value);
 	}
 	*(bool *)((char *)options + taker->flag_at) = true;
 	return true;

@@ -110,6 +110,21 @@ static bool is_alive(struct top_page *page)
 	return false;
 }
 
+/*
+ * Whether its process has lost a page that has not ended: by exec(2), which
+ * keeps number and start.
+ */
+static bool is_lost_by_exec(struct top_page *page)
+{
+	if (page->info.has_ended || pinion_metrics_is_open(page->metrics, page->process.pid) != 0) {
+		return false;
+	}
+	/* Perhaps it has ended since: it says so before it is closed. */
+	pinion_metrics_snapshot(page->metrics);
+	pinion_metrics_get_info(page->metrics, &page->info, sizeof(page->info));
+	return !page->info.has_ended;
+}
+
 static void note_state(struct top_page *page)
 {
 	const struct pinion_metrics_info *info = &page->info;
@@ -118,7 +133,7 @@ static void note_state(struct top_page *page)
 	if (written_ns > page->last_life_unix_ns) {
 		page->last_life_unix_ns = written_ns;
 	}
-	page->has_process = is_alive(page);
+	page->has_process = is_alive(page) && !is_lost_by_exec(page);
 	page->state = TOP_DEAD;
 	if (page->has_process) {
 		page->state = info->has_ended ? TOP_ENDED : TOP_ALIVE;

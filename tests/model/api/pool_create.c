@@ -40,7 +40,7 @@ static void search(void *arg)
 	struct pin_entry *entry;
 
 	(void)arg;
-	MODEL_CHECK(pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &entry));
+	MODEL_CHECK(pin_worker_borrow_posted(&runtime->shared.workers[0], bytes, &entry));
 	MODEL_CHECK(entry == NULL);
 }
 
@@ -91,8 +91,8 @@ static void search_own(struct model_task *task)
 	struct pin_entry *entry;
 
 	(void)task;
-	MODEL_CHECK(
-		pin_worker_lend(pin_worker_current(), bytes, NULL, &entry) == PIN_POOL_IS_LENT &&
+	MODEL_CHECK(pin_worker_borrow(pin_worker_current(), bytes, NULL, &entry) ==
+			PIN_POOL_IS_BORROWED &&
 		entry == NULL);
 }
 

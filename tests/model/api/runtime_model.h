@@ -44,7 +44,7 @@ extern const uint32_t *model_serving_counts;
 
 /* Workers ask devices for completions, whatever these are. */
 extern bool model_polls;
-/* The kernel of the next runtime has wide rings. */
+/* The kernel of the next runtime has rings of 128-byte entries. */
 extern bool model_takes_commands;
 
 /* Of the configuration; 0: no limit. */

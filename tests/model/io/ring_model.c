@@ -257,7 +257,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.enter_fd = (int)device.ring_count,
 		.is_initialised = true,
 		.is_polled = options->is_polled,
-		.is_wide = options->is_wide,
+		.is_sqe128 = options->is_sqe128,
 		.uring.ring_fd = (int)device.ring_count,
 	};
 	device.ring_count++;
@@ -340,9 +340,9 @@ uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	return delivered;
 }
 
-uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+uint32_t pin_ring_poll_sqe128(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
-	MODEL_CHECK(ring->is_wide);
+	MODEL_CHECK(ring->is_sqe128);
 	return pin_ring_poll(ring, deliver, arg);
 }
 
@@ -382,11 +382,11 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	}
 }
 
-void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *sqe128)
 {
-	MODEL_CHECK(wide->is_wide && !ring->is_wide);
+	MODEL_CHECK(sqe128->is_sqe128 && !ring->is_sqe128);
 	if (!ring->watch_is_armed) {
-		ring_of(ring)->gathered_watch = ring_of(wide);
+		ring_of(ring)->gathered_watch = ring_of(sqe128);
 		ring->watch_is_armed = true;
 	}
 }
@@ -412,7 +412,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct ring *own = ring_of(ring);
 
-	MODEL_CHECK(!ring->is_polled && !ring->is_wide);
+	MODEL_CHECK(!ring->is_polled && !ring->is_sqe128);
 	use(own);
 	submit(own);
 	if (deadline_ns < model_clock_ns() + model_near_ns && !has_completion(own)) {
@@ -432,7 +432,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 {
 	struct ring *own = ring_of(ring);
 
-	MODEL_CHECK(!ring->is_polled && !ring->is_wide);
+	MODEL_CHECK(!ring->is_polled && !ring->is_sqe128);
 	MODEL_CHECK(own->gathered_cancel_count < QUEUE_MAX);
 	use(own);
 	if (model_shares_rings) {
@@ -515,14 +515,14 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
-	MODEL_CHECK(ring->is_wide);
+	MODEL_CHECK(ring->is_sqe128);
 	return pin_request_submit(ring, request);
 }
 
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result)
 {
-	MODEL_CHECK(ring->is_wide);
+	MODEL_CHECK(ring->is_sqe128);
 	return pin_request_complete(ring, user_data, result);
 }
 

@@ -372,7 +372,7 @@ static const struct model_mutant forget_mutants[] = {
 };
 
 static const struct model_mutant laid_out_mutants[] = {
-	{"laid out by a plain store", {MODEL_SKIP, "pin_stash_put", "barrier"}},
+	{"published by a plain store", {MODEL_SKIP, "pin_stash_put", "barrier"}},
 	{"the asking thread passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
 	{.name = NULL},
 };

@@ -227,16 +227,16 @@ bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 		: pin_pool_release_own(pool, &pool->magazines[magazine], magazine, buffer);
 }
 
-enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine)
+enum pin_pool_borrowed pool_model_borrow(struct pin_entry *entry, uint32_t magazine)
 {
-	return pin_pool_lend(entry, magazine);
+	return pin_pool_borrow(entry, magazine);
 }
 
-bool pool_model_lend_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry)
+bool pool_model_borrow_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry)
 {
 	/* SKIP: its owner does not see that the short way is closed. */
 	if (model_is_spoilt(MODEL_SKIP, __func__, "pin_magazine_is_fenced")) {
 		pool->magazines[magazine].thief.value = 0;
 	}
-	return pin_pool_lend_own(&pool->magazines[magazine], magazine, entry);
+	return pin_pool_borrow_own(&pool->magazines[magazine], magazine, entry);
 }

@@ -13,7 +13,7 @@ bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own);
 
-enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine);
-bool pool_model_lend_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry);
+enum pin_pool_borrowed pool_model_borrow(struct pin_entry *entry, uint32_t magazine);
+bool pool_model_borrow_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry);
 
 #endif

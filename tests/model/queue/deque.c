@@ -8,8 +8,8 @@
  * Method: an owner pushes and pops across the ring's end, thieves steal into
  * queues of their own; each element is checked off when it is taken, and all of
  * them have to be at the end. Both orders, and FIFO with a head that the owner
- * holds, or takes hold of again whenever it may, also depth first. The ring has
- * four slots, so that it wraps, fills and overflows.
+ * has reserved, or reserves again whenever it may, also depth first. The ring
+ * has four slots, so that it wraps, fills and overflows.
  */
 #include "tests/model/explorer.h"
 #include "tests/model/queue/deque_model.h"
@@ -57,7 +57,7 @@ static void pop(void)
 {
 	struct pin_link *link;
 
-	/* Where holds are allowed each claim is followed by one. */
+	/* Where reservations are allowed each claim is followed by one. */
 	owned.calm_count = PIN_DEQUE_CALM_POPS;
 	link = pin_deque_pop(&owned);
 
@@ -205,45 +205,45 @@ static void run_fifo_overflow(void)
 	run(PIN_DEQUE_FIFO, 1, fill_and_overflow);
 }
 
-/* The hold begins before there is a thief. */
+/* The reservation begins before there is a thief. */
 static void run_held(uint32_t thief_count, void (*owner)(void))
 {
 	begin(PIN_DEQUE_FIFO, thief_count);
-	pin_deque_allow_hold(&owned, &pin_host_linux);
+	pin_deque_allow_reservation(&owned, &pin_host_linux);
 	push();
 	pop();
-	MODEL_CHECK(owned.is_held);
+	MODEL_CHECK(owned.is_reserved);
 	push();
 	push();
 	race(thief_count, owner);
 }
 
-static void run_hold(void)
+static void run_reservation(void)
 {
 	run_held(1, pop_and_wrap);
 }
 
-static void run_hold_two(void)
+static void run_reservation_two(void)
 {
 	run_held(2, pop_and_wrap);
 }
 
-static void run_hold_overflow(void)
+static void run_reservation_overflow(void)
 {
 	run_held(1, fill_and_overflow);
 }
 
 /*
- * The queue was full, so the owner takes from both ends. The mutant: the hold
- * begins when the oldest has been taken, rather than in that step.
+ * The queue was full, so the owner takes from both ends. The mutant: the
+ * reservation begins when the oldest has been taken, rather than in that step.
  */
 static void pop_deep(void)
 {
-	if (model_is_spoilt(MODEL_SKIP, __func__, "begin_deep_hold") && !owned.is_held) {
+	if (model_is_spoilt(MODEL_SKIP, __func__, "begin_deep_reservation") && !owned.is_reserved) {
 		owned.takes_newest = false;
 		pop();
 		owned.takes_newest = true;
-		if (owned.is_held) {
+		if (owned.is_reserved) {
 			pin_store_relaxed_u32(&owned.is_asked, PIN_DEQUE_DEEP);
 		}
 	} else {
@@ -272,7 +272,7 @@ static void pop_deep_and_wrap(void)
 static void run_deep_by(uint32_t thief_count, void (*owner)(void))
 {
 	begin(PIN_DEQUE_FIFO, thief_count);
-	pin_deque_allow_hold(&owned, &pin_host_linux);
+	pin_deque_allow_reservation(&owned, &pin_host_linux);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		push();
 	}
@@ -322,25 +322,29 @@ static const struct model_mutant fifo_mutants[] = {
 	{.name = NULL},
 };
 
-static const struct model_mutant hold_mutants[] = {
+static const struct model_mutant reservation_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
-	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
-	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
-	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
-	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
+	{"a reserved pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
+	{"the thief's end of a reservation is no single step",
+		{MODEL_TORN, "end_reservation", NULL}},
+	{"the owner's end of a reservation is no single step",
+		{MODEL_TORN, "leave_reservation", NULL}},
+	{"the begin of a reservation is no single step", {MODEL_TORN, "begin_reservation", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_mutant deep_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"a deep pop ends without a release", {MODEL_RELAXED, "pop_deep", NULL}},
-	{"the begin of a deep hold is no single step", {MODEL_TORN, "begin_deep_hold", NULL}},
+	{"the begin of a deep reservation is no single step",
+		{MODEL_TORN, "begin_deep_reservation", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_mutant deep_two_mutants[] = {
-	{"the hold begins after the oldest", {MODEL_SKIP, "pop_deep", "begin_deep_hold"}},
+	{"the reservation begins after the oldest",
+		{MODEL_SKIP, "pop_deep", "begin_deep_reservation"}},
 	{.name = NULL},
 };
 
@@ -357,9 +361,9 @@ static const struct model_case cases[] = {
 	{"fifo", run_fifo, 3, 1, 0, fifo_mutants, NULL},
 	{"fifo_two_thieves", run_fifo_two, 2, 1, 0, NULL, NULL},
 	{"fifo_overflow", run_fifo_overflow, 3, 1, 0, NULL, NULL},
-	{"hold", run_hold, 3, 1, 0, hold_mutants, NULL},
-	{"hold_two_thieves", run_hold_two, 2, 1, 0, NULL, NULL},
-	{"hold_overflow", run_hold_overflow, 3, 1, 0, NULL, NULL},
+	{"reservation", run_reservation, 3, 1, 0, reservation_mutants, NULL},
+	{"reservation_two_thieves", run_reservation_two, 2, 1, 0, NULL, NULL},
+	{"reservation_overflow", run_reservation_overflow, 3, 1, 0, NULL, NULL},
 	{"deep", run_deep, 3, 1, 0, deep_mutants, NULL},
 	{"deep_two_thieves", run_deep_two, 2, 1, 0, deep_two_mutants, NULL},
 	{"deep_overflow", run_deep_overflow, 3, 1, 0, NULL, NULL},

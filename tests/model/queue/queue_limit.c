@@ -349,7 +349,7 @@ static const struct model_case cases[] = {
 	{"waits", run_waits, 2, 1, 0, waits_mutants, NULL},
 	{"waits high", run_waits_high, 2, 1, 0, waits_high_mutants, NULL},
 	{"waits beside", run_waits_beside, 2, 1, 0, waits_beside_mutants, NULL},
-	{"forgone", run_undone, 2, 1, 0, undone_mutants, NULL},
+	{"undone", run_undone, 2, 1, 0, undone_mutants, NULL},
 	{"refused_batch", run_refused_batch, 1, 1, 0, refused_batch_mutants, NULL},
 };
 

@@ -30,8 +30,8 @@ struct queue {
 	}
 };
 
-/* `may_hold`: the owner holds the head again whenever it may. */
-template <enum pin_deque_order order, unsigned thieves, bool may_hold = false> struct scene {
+/* `may_reserve`: the owner reserves the head again whenever it may. */
+template <enum pin_deque_order order, unsigned thieves, bool may_reserve = false> struct scene {
 	queue owned = queue(order);
 	queue stolen[2] = {queue(order), queue(order)};
 	struct element elements[ELEMENTS];
@@ -59,8 +59,8 @@ template <enum pin_deque_order order, unsigned thieves, bool may_hold = false> s
 
 	scene()
 	{
-		if (may_hold) {
-			pin_deque_allow_hold(&owned.deque, &relacy_host);
+		if (may_reserve) {
+			pin_deque_allow_reservation(&owned.deque, &relacy_host);
 		}
 	}
 
@@ -141,19 +141,19 @@ static const struct model_mutant fifo_mutants[] = {
 	{NULL, {}},
 };
 
-static const struct model_mutant hold_mutants[] = {
+static const struct model_mutant reservation_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
-	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
-	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
-	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
-	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
+	{"a reserved pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_fifo", NULL}},
+	{"the thief's end of a reservation is no single step", {MODEL_TORN, "end_reservation", NULL}},
+	{"the owner's end of a reservation is no single step", {MODEL_TORN, "leave_reservation", NULL}},
+	{"the begin of a reservation is no single step", {MODEL_TORN, "begin_reservation", NULL}},
 	{NULL, {}},
 };
 
 /* The others need longer executions here, and are caught with one thief. */
-static const struct model_mutant hold_two_thieves_mutants[] = {
+static const struct model_mutant reservation_two_thieves_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
-	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
+	{"the begin of a reservation is no single step", {MODEL_TORN, "begin_reservation", NULL}},
 	{NULL, {}},
 };
 
@@ -168,9 +168,9 @@ static const struct model_mutant lifo_mutants[] = {
 static const struct relacy_case cases[] = {
 	{"fifo", relacy_simulate<scene<PIN_DEQUE_FIFO, 1>, 2>, 300000, 2, fifo_mutants},
 	{"fifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2>, 3>, 300000, 1, fifo_mutants},
-	{"hold", relacy_simulate<scene<PIN_DEQUE_FIFO, 1, true>, 2>, 300000, 2, hold_mutants},
-	{"hold_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2, true>, 3>, 300000, 1,
-		hold_two_thieves_mutants},
+	{"reservation", relacy_simulate<scene<PIN_DEQUE_FIFO, 1, true>, 2>, 300000, 2, reservation_mutants},
+	{"reservation_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2, true>, 3>, 300000, 1,
+		reservation_two_thieves_mutants},
 	{"lifo", relacy_simulate<scene<PIN_DEQUE_LIFO, 1>, 2>, 300000, 2, lifo_mutants},
 	{"lifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_LIFO, 2>, 3>, 300000, 1, lifo_mutants},
 };

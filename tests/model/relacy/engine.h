@@ -80,7 +80,7 @@ template <typename Scene, rl::thread_id_t threads> bool relacy_simulate(rl::test
 
 /* The mutant that is running. */
 static const struct model_mutant *relacy_mutant;
-static bool relacy_twin_is_reached;
+static bool relacy_mutant_is_reached;
 
 /* ---- what explorer.h and check.h declare ---- */
 
@@ -91,7 +91,7 @@ bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *calle
 		strcmp(relacy_mutant->defect.site, site) != 0) {
 		return false;
 	}
-	relacy_twin_is_reached = true;
+	relacy_mutant_is_reached = true;
 	return true;
 }
 
@@ -200,7 +200,7 @@ static bool relacy_check(const char *program, const struct relacy_case *test, ui
 	char kind[64] = "random executions";
 	bool passed;
 
-	relacy_twin_is_reached = false;
+	relacy_mutant_is_reached = false;
 	passed = relacy_search(test, bound, &nowhere, &params);
 	count = params.stop_iteration;
 	/* What happened depends on nothing else, so it happens again. */
@@ -211,7 +211,7 @@ static bool relacy_check(const char *program, const struct relacy_case *test, ui
 		snprintf(kind, sizeof(kind), "executions with up to %u preemptions", bound);
 	}
 	printf("%s/%s: ", program, test->name);
-	if (relacy_mutant != NULL && !relacy_twin_is_reached) {
+	if (relacy_mutant != NULL && !relacy_mutant_is_reached) {
 		printf("mutant \"%s\" spoils nothing: no execution reaches %s\n",
 			relacy_mutant->name, relacy_mutant->defect.site);
 		return false;

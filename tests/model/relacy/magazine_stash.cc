@@ -12,7 +12,7 @@
 
 #include "tests/model/relacy/engine.h"
 
-enum { PUTS = PIN_STASH_PLACES + 3 };
+enum { PUTS = PIN_STASH_SLOTS + 3 };
 
 struct scene {
 	struct pin_stash stash;
@@ -34,7 +34,7 @@ struct scene {
 	{
 		for (uint32_t i = 0; i < PUTS; i++) {
 			uses[i] = 1;
-			if (!pin_stash_put(&stash, i, PIN_STASH_PLACES)) {
+			if (!pin_stash_put(&stash, i, PIN_STASH_SLOTS)) {
 				return;
 			}
 			put_count++;
@@ -78,7 +78,7 @@ struct scene {
 };
 
 static const struct model_mutant mutants[] = {
-	{"laid out without a release", {MODEL_RELAXED, "pin_stash_put", NULL}},
+	{"published without a release", {MODEL_RELAXED, "pin_stash_put", NULL}},
 	{"taken without an acquire", {MODEL_RELAXED, "pin_stash_take", NULL}},
 	{"taken in two steps", {MODEL_TORN, "pin_stash_take", NULL}},
 	{NULL, {}},

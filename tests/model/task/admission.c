@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: no limit is ever exceeded, no place is lost, no job waits while there
+ * Goal: no limit is ever exceeded, no slot is lost, no job waits while there
  * is room for it, also after a larger request that gave up, no job comes in
  * once it is closed, the thread that has drained it may free it, and a job that
- * loses its place is cancelled instead of run: [PERMITS-1]. RP-13, W41, W51.
+ * loses its slot is cancelled instead of run: [PERMITS-1]. RP-13, W41, W51.
  * Method: threads spawn jobs, which count how many of them are in. A job runs
  * inside of its spawn, or in a queue that another thread works off, or on a
  * real worker whose runtime is drained meanwhile. A forgotten job is a
- * deadlock; counts that are left at the end are lost places.
+ * deadlock; counts that are left at the end are lost slots.
  */
 #include "runtime/task/admission.h"
 #include "tests/model/api/runtime_model.h"
@@ -33,7 +33,7 @@ static void spawn_both_in_time(void *arg)
 
 /* ---- limits ---- */
 
-/* Two want the one place that is left, a third is given back meanwhile. */
+/* Two want the last slot, a third is given back meanwhile. */
 static void run_limit(void)
 {
 	uint32_t threads[2];
@@ -108,7 +108,7 @@ static void run_queues(void)
 	jobs_model_expect_end(1);
 }
 
-/* One waits in a lane that is not the one a place is given back of. */
+/* A waiter waits in another lane than the one that gets a slot back. */
 static void run_waits_for_total(void)
 {
 	uint32_t waiter;
@@ -253,15 +253,15 @@ static void run_closed(void)
 /* Freed while the end that made that possible is under way. */
 static void run_freed(void)
 {
-	uint32_t ender;
+	uint32_t finisher;
 
 	jobs_model_begin(1, 1, 0);
 	jobs_model_begin_going_on(&jobs_model.all[0]);
-	ender = model_thread_start("ender", jobs_model_end, &jobs_model.all[0]);
+	finisher = model_thread_start("finisher", jobs_model_end, &jobs_model.all[0]);
 	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
 	MODEL_CHECK(jobs_model.in_count == 0);
 	model_free(jobs_model.admission);
-	model_thread_join(ender);
+	model_thread_join(finisher);
 }
 
 /* ---- evicted ---- */
@@ -332,7 +332,7 @@ static void run_evicted_freed(void)
 
 /* ---- the runtime's end ---- */
 
-/* A job that has a place and is refused by the runtime gives it to a waiter. */
+/* A job that has a slot and is refused by the runtime gives it to a waiter. */
 static void run_runtime_drained(void)
 {
 	uint32_t threads[2];
@@ -352,7 +352,7 @@ static void run_runtime_drained(void)
 
 static const struct model_mutant limit_mutants[] = {
 	{"overshoots: taken in two steps", {MODEL_TORN, "pin_permits_take", NULL}},
-	{"a place is lost: given in two steps", {MODEL_TORN, "pin_permits_give", NULL}},
+	{"a slot is lost: given in two steps", {MODEL_TORN, "pin_permits_give", NULL}},
 	{.name = NULL},
 };
 
@@ -367,7 +367,7 @@ static const struct model_mutant waits_mutants[] = {
 	{"stranded: a waiter does not say so", {MODEL_SKIP, "pin_permits_take_or_watch", "watch"}},
 	{"stranded: a leaving job serves none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
-	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
+	{"a slot is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
@@ -408,26 +408,25 @@ static const struct model_mutant closed_mutants[] = {
 };
 
 static const struct model_mutant freed_mutants[] = {
-	{"touched when the place is given",
-		{MODEL_LATE, "pin_admission_leave", "pin_permits_give"}},
+	{"touched when the slot is given", {MODEL_LATE, "pin_admission_leave", "pin_permits_give"}},
 	{.name = NULL},
 };
 
 static const struct model_mutant evicted_mutants[] = {
 	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
-	{"an evicted job keeps its place", {MODEL_SKIP, "evict", "pin_permits_exchange"}},
+	{"an evicted job keeps its slot", {MODEL_SKIP, "evict", "pin_permits_exchange"}},
 	{.name = NULL},
 };
 
 static const struct model_mutant evicted_freed_mutants[] = {
-	{"no place is taken, so it is drained", {MODEL_SKIP, "take_end", "has_evicted"}},
+	{"no slot is taken, so it is drained", {MODEL_SKIP, "take_end", "has_evicted"}},
 	{"the last evicted task notifies no drain",
 		{MODEL_SKIP, "cancel_evicted", "pin_admission_serve_unlock"}},
 	{.name = NULL},
 };
 
 static const struct model_mutant drained_mutants[] = {
-	{"refused, and the place is lost", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
+	{"refused, and the slot is lost", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
 	{.name = NULL},
 };
 

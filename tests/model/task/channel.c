@@ -36,11 +36,11 @@
 			? -1 \
 			: (pin_ready_fd_claim)(ready_fd))
 /* LATE: when the lock has been let go. */
-#define pin_ready_fd_dim(ready_fd, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_dim") ? (void)0 \
-			: model_is_spoilt(MODEL_LATE, __func__, "pin_ready_fd_dim") \
+#define pin_ready_fd_reset(ready_fd, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_reset") ? (void)0 \
+			: model_is_spoilt(MODEL_LATE, __func__, "pin_ready_fd_reset") \
 			? dim_later() \
-			: (pin_ready_fd_dim)(ready_fd, host))
+			: (pin_ready_fd_reset)(ready_fd, host))
 #define pin_waiters_lock(waiters) (look_early(), (pin_waiters_lock)(waiters))
 #define pin_waiters_unlock(waiters) ((pin_waiters_unlock)(waiters), dim_late())
 
@@ -84,7 +84,7 @@ static void dim_late(void)
 {
 	if (looks[model_thread_current()].is_to_dim) {
 		looks[model_thread_current()].is_to_dim = false;
-		(pin_ready_fd_dim)(&inside()->ready_fd, &pin_host_linux);
+		(pin_ready_fd_reset)(&inside()->ready_fd, &pin_host_linux);
 	}
 }
 
@@ -510,12 +510,12 @@ static const struct model_mutant sender_mutants[] = {
 };
 
 static const struct model_mutant polled_mutants[] = {
-	{"a message, but it stays dark", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_claim"}},
+	{"a message, but it is not signalled", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_claim"}},
 	{"signalled, but without a token", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_raise"}},
 	{"a sender looks before it has sent", {MODEL_EARLY, "settle_unlock", "pin_ready_fd_claim"}},
-	{"dark without another look", {MODEL_LATE, "take_message", "pin_ready_fd_dim"}},
-	{"dark, its token still to come", {MODEL_SKIP, "model_event_clear", "look"}},
-	{"it never gets dark", {MODEL_SKIP, "take_message", "pin_ready_fd_dim"}},
+	{"reset without another look", {MODEL_LATE, "take_message", "pin_ready_fd_reset"}},
+	{"reset, its token still to come", {MODEL_SKIP, "model_event_clear", "look"}},
+	{"it is never reset", {MODEL_SKIP, "take_message", "pin_ready_fd_reset"}},
 	{.name = NULL},
 };
 
@@ -525,7 +525,7 @@ static const struct model_mutant late_mutants[] = {
 };
 
 static const struct model_mutant one_by_one_mutants[] = {
-	{"dark without another look", {MODEL_LATE, "take_message", "pin_ready_fd_dim"}},
+	{"reset without another look", {MODEL_LATE, "take_message", "pin_ready_fd_reset"}},
 	{"room, but its sender is not notified",
 		{MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},

@@ -82,7 +82,7 @@ static int begin_and_panic(struct pinion_job *job)
 static void run_ended(pinion_job_fn body)
 {
 	struct pinion_admission_stats counters;
-	uint32_t ender;
+	uint32_t finisher;
 
 	jobs_model.uses_runtime = true;
 	may_be_ended = (struct pin_atomic_u32){0};
@@ -90,14 +90,14 @@ static void run_ended(pinion_job_fn body)
 	jobs_model_begin(1, 1, 0);
 	long_job = model_aligned_alloc(PIN_CACHE_LINE, sizeof(*long_job));
 	*long_job = (struct jobs_model_job){.job.run = body};
-	ender = model_thread_start("ender", end_begun, NULL);
+	finisher = model_thread_start("finisher", end_begun, NULL);
 	jobs_model_spawn(long_job);
 	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
 	pinion_admission_get_stats(jobs_model.admission, &counters, sizeof(counters));
 	MODEL_CHECK(counters.failed == 1 && counters.running == 0);
 	jobs_model_expect_end(0);
 	model_quiet_begin();
-	model_thread_join(ender);
+	model_thread_join(finisher);
 	MODEL_CHECK(pinion_runtime_drain(jobs_model.runtime) == 0);
 	model_runtime_end(jobs_model.runtime);
 	model_quiet_end();

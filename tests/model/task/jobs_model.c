@@ -47,31 +47,31 @@ static bool cas(struct pin_atomic_u64 *atomic, uint64_t *expected, uint64_t valu
 
 static void spawn_here(struct pinion_task *task);
 
-/* LATE: looked at once more when the place is given. */
-static bool give(struct pin_permits *places, uint64_t amount, const char *site)
+/* LATE: looked at once more when the slot is given. */
+static bool give(struct pin_permits *permits, uint64_t amount, const char *site)
 {
-	bool is_given = pin_permits_give(places, amount);
+	bool is_given = pin_permits_give(permits, amount);
 
 	if (model_is_spoilt(MODEL_LATE, site, "pin_permits_give")) {
-		pin_permits_word(places);
+		pin_permits_word(permits);
 	}
 	return is_given;
 }
 
-#define pin_permits_give(places, amount) \
+#define pin_permits_give(permits, amount) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_give") \
 			? true \
-			: give(places, amount, __func__))
-/* SKIP: a job that lost its place still has it. */
-#define pin_permits_exchange(places, given, amount) \
-	(pin_permits_exchange)(places, \
+			: give(permits, amount, __func__))
+/* SKIP: a job that lost its slot still has it. */
+#define pin_permits_exchange(permits, given, amount) \
+	(pin_permits_exchange)(permits, \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_exchange") ? 0 : (given), \
 		amount)
 /* SKIP: any amount counts as one that may fit one day. */
-#define pin_permits_fit(places, word, amount) \
+#define pin_permits_fit(permits, word, amount) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_fit") \
 			? PIN_PERMITS_ROOM \
-			: (pin_permits_fit)(places, word, amount))
+			: (pin_permits_fit)(permits, word, amount))
 #define pin_waiters_pop_served(waiters, out_served) \
 	(model_is_spoilt(MODEL_SKIP, __func__, #waiters) \
 			? false \
@@ -217,7 +217,7 @@ void jobs_model_expect_end(uint32_t job_count)
 			(jobs_model.all[i].rc == 0 ? 1 : 0));
 	}
 	MODEL_CHECK(
-		pin_permits_total(pin_admission_of(jobs_model.admission)->places.word.value) == 0);
+		pin_permits_total(pin_admission_of(jobs_model.admission)->permits.word.value) == 0);
 	MODEL_CHECK(pin_admission_of(jobs_model.admission)->running.value == 0);
 	model_free(jobs_model.admission);
 }

@@ -48,10 +48,10 @@ void jobs_model_spawn(void *arg);
 void jobs_model_spawn_wait(void *arg);
 void jobs_model_end(void *arg);
 
-/* Spawns it, and it keeps its place until jobs_model_end(). */
+/* Spawns it, and it keeps its slot until jobs_model_end(). */
 void jobs_model_begin_going_on(struct jobs_model_job *job);
 
-/* Every admitted job has run, all places are back. */
+/* Every admitted job has run, all slots are back. */
 void jobs_model_expect_end(uint32_t job_count);
 
 #endif

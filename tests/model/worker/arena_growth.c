@@ -219,18 +219,18 @@ static void owner_uses(const struct pinion_buffer *buffer)
 static void thief(void *arg)
 {
 	struct pin_entry *entry = &owner.small_buffers.entries[0];
-	enum pin_pool_lent lent = pin_pool_lend(entry, PIN_POOL_OUTSIDE);
+	enum pin_pool_borrowed borrowed = pin_pool_borrow(entry, PIN_POOL_OUTSIDE);
 
 	(void)arg;
-	while (lent == PIN_POOL_MUST_SHARE) {
+	while (borrowed == PIN_POOL_MUST_SHARE) {
 		pin_pool_share(&owner.small_buffers, 0);
-		lent = pin_pool_lend(entry, PIN_POOL_OUTSIDE);
+		borrowed = pin_pool_borrow(entry, PIN_POOL_OUTSIDE);
 	}
-	if (lent == PIN_POOL_IS_LENT) {
+	if (borrowed == PIN_POOL_IS_BORROWED) {
 		pin_store_relaxed_u32(&writing, 1);
 		model_point();
 		pin_store_relaxed_u32(&writing, 0);
-		pin_pool_unlend(entry);
+		pin_pool_end_borrow(entry);
 	}
 }
 
@@ -362,7 +362,7 @@ static void run_top(void)
 
 static const struct model_mutant thief_mutants[] = {
 	{"a request's end may be seen before what it wrote",
-		{MODEL_RELAXED, "pin_pool_unlend", NULL}},
+		{MODEL_RELAXED, "pin_pool_end_borrow", NULL}},
 	{"the second ring keeps its entry", {MODEL_SKIP, "unregister_from", "pin_ring_shrink"}},
 	{.name = NULL},
 };

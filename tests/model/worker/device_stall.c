@@ -22,7 +22,7 @@ enum { STALL_MS = 20, LOOKS = 3, WORKERS = 2 };
 #define LONG_NS (STALL_MS * UINT64_C(1000000) * PIN_STALL_TIMES)
 
 static struct pin_shared watched;
-static struct pin_worker crew[WORKERS];
+static struct pin_worker workers[WORKERS];
 static struct pin_atomic_u32 named_lines;
 static uint32_t named; /* as all threads would see it */
 static uint32_t over;
@@ -62,7 +62,7 @@ static void look(uint64_t later_ns)
 static void answer(void *arg)
 {
 	(void)arg;
-	pin_device_stall_answer(&crew[0]);
+	pin_device_stall_answer(&workers[0]);
 }
 
 static void complete_in(struct pin_worker *worker)
@@ -78,7 +78,7 @@ static void complete(void *arg)
 {
 	(void)arg;
 	pin_request_list_remove(&pin_request_of(&request)->link);
-	complete_in(&crew[0]);
+	complete_in(&workers[0]);
 }
 
 static void answer_and_complete(void *arg)
@@ -90,7 +90,7 @@ static void answer_and_complete(void *arg)
 static void complete_other(void *arg)
 {
 	(void)arg;
-	complete_in(&crew[1]);
+	complete_in(&workers[1]);
 }
 
 static void reset_worker(struct pin_worker *worker)
@@ -114,15 +114,15 @@ static void reset_worker(struct pin_worker *worker)
 static void reset(uint32_t worker_count)
 {
 	watched = (struct pin_shared){
-		.tuning.stall_ms = STALL_MS, .worker_count = worker_count, .workers = crew};
+		.tuning.stall_ms = STALL_MS, .worker_count = worker_count, .workers = workers};
 	watched.disks.disks[0].device = makedev(8, 16);
 	pin_store_release_u32(&watched.disks.count, 1);
 	for (uint32_t i = 0; i < worker_count; i++) {
-		reset_worker(&crew[i]);
+		reset_worker(&workers[i]);
 	}
 	request = (struct pinion_request){.file = &file};
 	pin_request_of(&request)->cost.account_place = 1;
-	pin_request_list_push(&crew[0].in_flight, &pin_request_of(&request)->link);
+	pin_request_list_push(&workers[0].in_flight, &pin_request_of(&request)->link);
 	pin_store_relaxed_u32(&named_lines, 0);
 	named = 0;
 	over = 0;

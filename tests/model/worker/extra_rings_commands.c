@@ -105,10 +105,10 @@ static void run_both_rings(void)
 	finish(1);
 }
 
-static bool is_on_wide_ring(const void *arg)
+static bool is_on_sqe128_ring(const void *arg)
 {
 	(void)arg;
-	return runtime->shared.workers[0].wide.in_flight > 0;
+	return runtime->shared.workers[0].sqe128.in_flight > 0;
 }
 
 /* The device takes no cancel; its outcome is the result. */
@@ -117,7 +117,7 @@ static void run_cancelled(void)
 	begin();
 	model_device_hold();
 	submit(0);
-	model_await("its start", is_on_wide_ring, NULL);
+	model_await("its start", is_on_sqe128_ring, NULL);
 	MODEL_CHECK(pinion_task_spawn(runtime, &child.request.task) == 0);
 	model_await("a task beside it", model_task_has_run, &child);
 	MODEL_CHECK(pinion_request_cancel(runtime, &requests[0]) == 0);
@@ -139,7 +139,7 @@ static void run_stopped(void)
 }
 
 static const struct model_mutant mutants[] = {
-	{"the wide ring is not watched",
+	{"the command ring is not watched",
 		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
 	{"sleeps on its futex", {MODEL_SKIP, "pin_park_choose_mode", "pin_commands_is_busy"}},
 	{"does not look there", {MODEL_SKIP, "poll_secondary", "pin_commands_has_work"}},
@@ -147,7 +147,7 @@ static const struct model_mutant mutants[] = {
 };
 
 static const struct model_mutant watch_mutants[] = {
-	{"the wide ring is not watched",
+	{"the command ring is not watched",
 		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
 	{.name = NULL},
 };

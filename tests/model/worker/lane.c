@@ -208,7 +208,7 @@ static const struct model_mutant successor_mutants[] = {
 	{.name = NULL},
 };
 
-static const struct model_mutant assist_twins[] = {
+static const struct model_mutant assist_mutants[] = {
 	{"a possible helper is not woken", {MODEL_SKIP, "wake_for_lane", "pin_assist_has_room"}},
 	{"a possible helper does not check", {MODEL_SKIP, "may_sleep", "pin_assist_sees_work"}},
 	{.name = NULL},
@@ -227,7 +227,7 @@ static const struct model_case cases[] = {
 	{"stranded", run_stranded, 1, 0, 0, stranded_mutants, NULL},
 	{"successor", run_successor, 1, 0, 0, successor_mutants, NULL},
 	{"foreign_spawn", run_foreign_spawn, 1, 1, 0, NULL, NULL},
-	{"assist", run_assist, 1, 1, 0, assist_twins, NULL},
+	{"assist", run_assist, 1, 1, 0, assist_mutants, NULL},
 	{"reserve", run_reserve, 2, 2, 0, reserve_mutants, NULL},
 };
 

@@ -229,7 +229,7 @@ static void run_cancel_of_urgent(void)
 	run_cancel_of_all();
 }
 
-/* ---- a worker that is stuck ---- */
+/* ---- a worker that is stalled ---- */
 
 static bool is_kept;
 static bool is_submitted;
@@ -248,7 +248,7 @@ static void keep(struct model_task *task)
 }
 
 /* The first worker, to which the first request is sent, has begun a task. */
-static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
+static void begin_stalled(uint16_t op, void (*body)(struct model_task *task))
 {
 	is_kept = false;
 	is_submitted = false;
@@ -262,7 +262,7 @@ static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
 	model_quiet_end();
 }
 
-static void finish_stuck(uint64_t request_count)
+static void finish_stalled(uint64_t request_count)
 {
 	model_await("the request", has_ended, NULL);
 	model_watchdog_settle(runtime);
@@ -271,10 +271,10 @@ static void finish_stuck(uint64_t request_count)
 
 static void run_adopted(void)
 {
-	begin_stuck(PINION_OP_NOP, keep);
+	begin_stalled(PINION_OP_NOP, keep);
 	model_thread_start_daemon("device", model_device, NULL);
 	submit();
-	finish_stuck(1);
+	finish_stalled(1);
 	MODEL_CHECK(request.result == 0);
 }
 
@@ -287,11 +287,11 @@ static void run_adopted_urgent(void)
 /* Before, while or after it is adopted. */
 static void run_adopted_cancel(void)
 {
-	begin_stuck(PINION_OP_TIMEOUT, keep);
+	begin_stalled(PINION_OP_TIMEOUT, keep);
 	submit();
 	cancel();
 	MODEL_CHECK(cancel_rc == 0);
-	finish_stuck(1);
+	finish_stalled(1);
 	MODEL_CHECK(request.result == -ECANCELED);
 }
 
@@ -311,13 +311,13 @@ static void keep_until_submitted(struct model_task *task)
 /* It must not get from the second worker's future into its past. */
 static void run_adopted_cancel_of_all(void)
 {
-	begin_stuck(PINION_OP_TIMEOUT, keep_until_submitted);
+	begin_stalled(PINION_OP_TIMEOUT, keep_until_submitted);
 	submit();
 	MODEL_CHECK(pinion_request_submit(runtime, &all) == 0);
 	is_submitted = true;
 	model_await("the cancel", all_has_ended, NULL);
 	MODEL_CHECK(all.result == 1);
-	finish_stuck(2);
+	finish_stalled(2);
 	MODEL_CHECK(request.result == -ECANCELED);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: requests in the ring of a stuck worker, gathered, in flight or
+ * Goal: requests in the ring of a stalled worker, gathered, in flight or
  * completed, end elsewhere, once, however the worker comes back meanwhile, and
  * neither a wake of its is lost by that, nor a request that waits for room
  * there: [REAP-1], [BIASED-1]. AS-31, EX-31.
@@ -392,8 +392,7 @@ static void run_stop(void)
 static const struct model_mutant gathered_mutants[] = {
 	{"the watchdog is not woken", {MODEL_SKIP, "submit_checked", "pin_watchdog_note_kept"}},
 	{"it does not look at rings", {MODEL_SKIP, "keeps_work", "pin_remote_reap_is_wanted"}},
-	{"no worker checks others' rings",
-		{MODEL_SKIP, "relieve_others", "pin_requests_reap_remote"}},
+	{"no worker checks others' rings", {MODEL_SKIP, "reap_others", "pin_requests_reap_remote"}},
 	{.name = NULL},
 };
 

@@ -59,9 +59,9 @@ static void run_wake_batch(void)
 	finish();
 }
 
-/* The same, where each worker holds the head of its deque. */
+/* The same, where each worker has reserved the head of its deque. */
 
-static void run_held_wake_batch(void)
+static void run_reserved_wake_batch(void)
 {
 	model_has_no_fence = false;
 	begin(2, wake_batch);
@@ -69,9 +69,9 @@ static void run_held_wake_batch(void)
 		struct pin_deque *deque = &runtime->shared.workers[i].deque;
 
 		MODEL_CHECK(deque->host != NULL && pin_load_relaxed_u64(&deque->head) == 0);
-		pin_store_relaxed_u64(&deque->head, pin_deque_held_head(0));
+		pin_store_relaxed_u64(&deque->head, pin_deque_reserved_head(0));
 		pin_store_relaxed_u32(&deque->is_asked, 0);
-		deque->is_held = true;
+		deque->is_reserved = true;
 	}
 	model_has_no_fence = model_is_spoilt(MODEL_SKIP, __func__, "fence_all");
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
@@ -323,8 +323,8 @@ static const struct model_mutant vain_mutants[] = {
 	{.name = NULL},
 };
 
-static const struct model_mutant held_mutants[] = {
-	{"a thief cannot end a hold", {MODEL_SKIP, "run_held_wake_batch", "fence_all"}},
+static const struct model_mutant reserved_mutants[] = {
+	{"a thief cannot end a reservation", {MODEL_SKIP, "run_reserved_wake_batch", "fence_all"}},
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{.name = NULL},
@@ -358,7 +358,7 @@ static const struct model_mutant outside_mutants[] = {
 
 static const struct model_case cases[] = {
 	{"wake_batch", run_wake_batch, 2, 1, 0, wake_batch_mutants, NULL},
-	{"held_wake_batch", run_held_wake_batch, 2, 0, 0, held_mutants, NULL},
+	{"reserved_wake_batch", run_reserved_wake_batch, 2, 0, 0, reserved_mutants, NULL},
 	{"late_fence", run_late_fence, 2, 1, 0, late_mutants, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_mutants, NULL},
 	{"two_wake_batches", run_two_wake_batches, 1, 1, 0, NULL, NULL},

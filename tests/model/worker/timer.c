@@ -2,13 +2,13 @@
 /*
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
- * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel, by
- * whichever thread and at any time: [BIASED-1], [EXTERNAL-1]. W32, C22, AS-21,
- * AS-31. Hazards that others met: a cancelled timer is armed all the same, and
- * an earlier deadline wakes no worker.
- * Method: real workers; time stops, so deadline 0 is due at once and UINT64_MAX
- * never. The main thread starts timers from outside, which has to end the
- * worker's sleep, and waits for their end.
+ * [TIMER-1]; and though its worker is stalled, another runs it, or its cancel,
+ * by whichever thread and at any time: [BIASED-1], [EXTERNAL-1]. W32, C22,
+ * AS-21, AS-31. Hazards that others met: a cancelled timer is armed all the
+ * same, and an earlier deadline wakes no worker. Method: real workers; time
+ * stops, so deadline 0 is due at once and UINT64_MAX never. The main thread
+ * starts timers from outside, which has to end the worker's sleep, and waits
+ * for their end.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -168,7 +168,7 @@ static void run_cancel_and_stop(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- a worker that is stuck ---- */
+/* ---- a worker that is stalled ---- */
 
 static struct pinion_timer second;
 static struct model_task keeper;
@@ -211,7 +211,7 @@ static void keep_one(struct model_task *task)
 	model_await("the timer", has_ended_or_is_cancelled, NULL);
 }
 
-static void begin_stuck(void (*body)(struct model_task *task))
+static void begin_stalled(void (*body)(struct model_task *task))
 {
 	model_has_watchdog = true;
 	is_cancelled = false;
@@ -223,7 +223,7 @@ static void begin_stuck(void (*body)(struct model_task *task))
 
 static void run_late(void)
 {
-	begin_stuck(keep_two);
+	begin_stalled(keep_two);
 	model_await("both timers", have_both_run, NULL);
 	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
@@ -237,7 +237,7 @@ static bool is_late(const void *arg)
 
 static void run_cancels_late(void)
 {
-	begin_stuck(keep_one);
+	begin_stalled(keep_one);
 	model_await("the clock", is_late, NULL);
 	is_cancelled = pinion_timer_cancel(runtime, &timer) == 0;
 	model_await("the end", has_ended, NULL);
@@ -264,7 +264,7 @@ static bool is_on_the_wheel(const void *arg)
 	return is_armed;
 }
 
-static void run_cancels_stuck(void)
+static void run_cancels_stalled(void)
 {
 	is_armed = false;
 	model_task_init(&keeper, keep_far);
@@ -309,7 +309,7 @@ static void run_cancels_beside(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- cancelled, and then stuck ---- */
+/* ---- cancelled, and then stalled ---- */
 
 static struct model_task blocker;
 
@@ -344,7 +344,7 @@ static void arm_far(struct model_task *task)
 static void begin_armed(void (*body)(struct model_task *task))
 {
 	model_quiet_begin();
-	begin_stuck(arm_far);
+	begin_stalled(arm_far);
 	model_settle();
 	model_watchdog_settle(runtime);
 	model_settle();
@@ -368,7 +368,7 @@ static void block(struct model_task *task)
 	model_await("the end", has_ended, NULL);
 }
 
-/* The message comes before it gets stuck and it reads it, or not, or after. */
+/* The message comes before it stalls and it reads it, or not, or after. */
 static void run_cancels_before(void)
 {
 	begin_armed(block);
@@ -391,7 +391,7 @@ static void cancel_and_block(struct pinion_task *task)
 	model_await("the second", is_second_over, NULL);
 }
 
-/* One worker may get both at once, and is stuck in the first one's cancel. */
+/* One worker may get both at once, and is stalled in the first one's cancel. */
 static void run_cancels_both(void)
 {
 	model_has_watchdog = true;
@@ -445,7 +445,7 @@ static const struct model_mutant far_mutants[] = {
 	{.name = NULL},
 };
 
-static const struct model_mutant stuck_mutants[] = {
+static const struct model_mutant stalled_mutants[] = {
 	{"its worker is left to do it", {MODEL_SKIP, "is_taken_off", "pin_timer_take_off"}},
 	{"no worker is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
 	{"its worker wakes when it would have been due",
@@ -481,7 +481,7 @@ static const struct model_case cases[] = {
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, NULL, NULL},
 	{"late", run_late, 1, 1, 0, late_mutants, NULL},
 	{"cancels_late", run_cancels_late, 1, 0, 0, NULL, NULL},
-	{"cancels_stuck", run_cancels_stuck, 1, 1, 0, stuck_mutants, NULL},
+	{"cancels_stalled", run_cancels_stalled, 1, 1, 0, stalled_mutants, NULL},
 	{"cancels_beside", run_cancels_beside, 1, 1, 0, NULL, NULL},
 	{"cancels_own", run_cancels_own, 1, 1, 0, own_mutants, NULL},
 	{"cancels_before", run_cancels_before, 1, 1, 0, before_mutants, is_told},

@@ -245,7 +245,8 @@ static const struct model_mutant served_mutants[] = {
 };
 
 static const struct model_mutant freed_mutants[] = {
-	{"freed under a visitor", {MODEL_SKIP, "pin_wait_for_callers", "pin_load_acquire_u32"}},
+	{"freed under an outside caller",
+		{MODEL_SKIP, "pin_wait_for_callers", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
 

@@ -141,7 +141,7 @@ enum { ROW_TASKS = 10 };
 static struct pinion_task row_tasks[ROW_TASKS];
 static uint64_t rows[ROW_TASKS];
 
-static int note_row(struct pinion_task *task)
+static int note_series(struct pinion_task *task)
 {
 	size_t number = (size_t)(task - row_tasks);
 
@@ -149,7 +149,7 @@ static int note_row(struct pinion_task *task)
 	if (number + 1 == ROW_TASKS) {
 		return 0;
 	}
-	row_tasks[number + 1] = (struct pinion_task){.run = note_row};
+	row_tasks[number + 1] = (struct pinion_task){.run = note_series};
 	return pinion_task_spawn(runtime, &row_tasks[number + 1]);
 }
 
@@ -159,7 +159,7 @@ static void check_row(void)
 	static const uint64_t expected[ROW_TASKS] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1};
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
-	row_tasks[0] = (struct pinion_task){.run = note_row};
+	row_tasks[0] = (struct pinion_task){.run = note_series};
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &row_tasks[0]));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	for (uint32_t i = 0; i < ROW_TASKS; i++) {

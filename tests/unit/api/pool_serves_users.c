@@ -70,13 +70,13 @@ static void check_misuse(void)
 	expect_number("nor a clear", -EINVAL, pinion_pool_clear(pool, &wrong));
 	wrong = (struct pinion_buffer){NULL, 0, 0};
 	expect_number("an empty handle", -EINVAL, pinion_pool_release(pool, &wrong));
-	expect_number(
-		"lent", PIN_POOL_IS_LENT, pin_pool_lend(&pool->pool.entries[buffer.index], 0));
+	expect_number("borrowed", PIN_POOL_IS_BORROWED,
+		pin_pool_borrow(&pool->pool.entries[buffer.index], 0));
 	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
 	expect_true("the handle is as it was", memcmp(&buffer, &copy, sizeof(buffer)) == 0);
 	expect_number("no clear then", -EBUSY, pinion_pool_clear(pool, &buffer));
 	expect_true("but unchanged", pinion_pool_bytes(pool, &buffer) == buffer.bytes);
-	pin_pool_unlend(&pool->pool.entries[buffer.index]);
+	pin_pool_end_borrow(&pool->pool.entries[buffer.index]);
 	users_give(pool, &buffer);
 	users_expect_said("until its request has completed; taken by worker 0");
 	expect_number("by a copy", -EALREADY, pinion_pool_release(pool, &copy));

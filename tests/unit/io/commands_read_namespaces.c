@@ -279,7 +279,7 @@ static void expect_silence(const char *what)
 	expect_true(what, strstr(runtimes_log, "NVMe commands") == NULL);
 }
 
-static bool has_wide_rings(void)
+static bool has_sqe128_rings(void)
 {
 	return pin_kernel_has(&runtime->shared.kernel, PINION_IO_NVME_COMMANDS);
 }
@@ -294,7 +294,7 @@ static bool check_ring(void)
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 256);
 	result = move(&file, PINION_OP_READ, 0, 1);
 	takes = result >= 0;
-	printf("commands of a ring: %s, to /dev/null: %s\n", has_wide_rings() ? "yes" : "no",
+	printf("commands of a ring: %s, to /dev/null: %s\n", has_sqe128_rings() ? "yes" : "no",
 		takes ? "yes" : "no");
 	if (takes) {
 		expect_number("one", BLOCK, result);
@@ -326,9 +326,9 @@ static void check_refused(void)
 
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 256);
 	expect_number("by a call, then", -ENOTTY, move(&file, PINION_OP_READ, 0, 20));
-	expect_number("asked", has_wide_rings() ? 1 : 0, commands_count());
+	expect_number("asked", has_sqe128_rings() ? 1 : 0, commands_count());
 	expect_number("by a call", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));
-	expect_number("not again", has_wide_rings() ? 1 : 0, commands_count());
+	expect_number("not again", has_sqe128_rings() ? 1 : 0, commands_count());
 	pinion_file_close(&file);
 	end();
 }
@@ -347,7 +347,7 @@ static void check_calls(uint32_t io_level, uint32_t without, uint32_t sharing)
 	end();
 }
 
-/* A kernel that has rings, but none so wide. */
+/* A kernel that has rings, but none of 128-byte entries. */
 static void check_too_old(void)
 {
 	struct pinion_file file = namespace_on("/dev/null");
@@ -413,7 +413,7 @@ static void check_full(void)
 			expect_number("by a call", -ENOTTY, result);
 		}
 	}
-	expect_number("what the ring held", runtime->shared.workers[0].wide.credit, by_ring);
+	expect_number("what the ring held", runtime->shared.workers[0].sqe128.credit, by_ring);
 	expect_number("counted", by_ring, commands_count());
 	end();
 	pinion_file_close(&many_file);
@@ -424,7 +424,7 @@ static void check_full(void)
 static void check_ring_refused(void)
 {
 	struct pin_ring_options options = {
-		.entries = 8, .helper_count = 1, .is_wide = true, .kernel = &rings_kernel};
+		.entries = 8, .helper_count = 1, .is_sqe128 = true, .kernel = &rings_kernel};
 
 	(void)rings_expect_refused(&options, IORING_SETUP_SQE128);
 }

@@ -44,13 +44,9 @@ static int never_run(struct pinion_task *task)
 
 static bool make_entry(struct io_uring_sqe *out_sqe)
 {
-	if (!pin_request_submit(&ring, &request)) {
+	if (!pin_request_submit(&ring, &request) || !rings_take_entry(&ring, out_sqe)) {
 		return false;
 	}
-	*out_sqe = ring.queued[ring.queued_head];
-	ring.queued_head = (ring.queued_head + 1) % ring.credit;
-	ring.queued_count--;
-	ring.in_flight--;
 	pin_in_flight_end(&request);
 	return true;
 }

@@ -30,19 +30,6 @@ static int never_run(struct pinion_task *task)
 	return 0;
 }
 
-/* Takes the one queued entry away, as if the kernel had. */
-static bool take_entry(struct io_uring_sqe *out_sqe)
-{
-	if (ring.queued_count != 1) {
-		return false;
-	}
-	*out_sqe = ring.queued[ring.queued_head];
-	ring.queued_head = (ring.queued_head + 1) % ring.credit;
-	ring.queued_count--;
-	ring.in_flight--;
-	return true;
-}
-
 static void begin(uint32_t is_direct, uint32_t align, uint64_t size)
 {
 	struct io_uring_sqe sqe = {0};
@@ -57,7 +44,7 @@ static void begin(uint32_t is_direct, uint32_t align, uint64_t size)
 	request.op = op;
 	expect_number("check", 0, pin_request_check(&request));
 	expect_true("submit", pin_request_submit(&ring, &request));
-	expect_true("one entry", take_entry(&sqe));
+	expect_true("one entry", rings_take_entry(&ring, &sqe));
 	expect_number("length at first", LENGTH, sqe.len);
 }
 
@@ -74,7 +61,7 @@ static void expect_on(const char *what, int32_t result, uint64_t offset)
 	struct io_uring_sqe sqe = {0};
 
 	expect_true(what, pin_request_complete(&ring, (uintptr_t)&request, result) == NULL);
-	if (expect_true(what, take_entry(&sqe))) {
+	if (expect_true(what, rings_take_entry(&ring, &sqe))) {
 		expect_number(what, (long long)offset, (long long)sqe.off);
 		expect_number(what, (long long)(LENGTH - offset), sqe.len);
 		expect_true(what, (uintptr_t)sqe.addr == (uintptr_t)bytes + offset);
@@ -86,7 +73,7 @@ static void expect_end(const char *what, int32_t result, int32_t expected)
 	struct io_uring_sqe sqe;
 
 	expect_true(what, pin_request_complete(&ring, (uintptr_t)&request, result) == &request);
-	expect_true(what, !take_entry(&sqe));
+	expect_true(what, !rings_take_entry(&ring, &sqe));
 	expect_number(what, expected, request.result);
 }
 
@@ -131,7 +118,7 @@ static void check_priority(void)
 	expect_number("none", 0, sqe.ioprio);
 	request.io_priority = 2 << 13 | 7;
 	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
-	expect_true("the next", take_entry(&sqe));
+	expect_true("the next", rings_take_entry(&ring, &sqe));
 	expect_number("its priority", 2 << 13 | 7, sqe.ioprio);
 	expect_end("the rest", SIZE - 10, SIZE);
 }
@@ -144,10 +131,10 @@ static void check_lane_priority(int32_t refusal)
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->lane_priority = 3 << 13;
 	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
-	expect_true("the next", take_entry(&sqe));
+	expect_true("the next", rings_take_entry(&ring, &sqe));
 	expect_number("its lane's", 3 << 13, sqe.ioprio);
 	expect_true("refused", pin_request_complete(&ring, (uintptr_t)&request, refusal) == NULL);
-	expect_true("without it", take_entry(&sqe));
+	expect_true("without it", rings_take_entry(&ring, &sqe));
 	expect_number("none", 0, sqe.ioprio);
 	expect_number("from where it was", 10, (long long)sqe.off);
 	expect_end("refused for another reason", refusal, refusal);
@@ -181,7 +168,7 @@ static void check_registered(void)
 				.bytes = bytes,
 				.length_bytes = LENGTH};
 			expect_true("submit", submit());
-			expect_true("its entry", take_entry(&sqe));
+			expect_true("its entry", rings_take_entry(&ring, &sqe));
 			expect_number("opcode", opcodes[op][length == LENGTH], sqe.opcode);
 		}
 	}
@@ -293,7 +280,7 @@ static void check_bounded(const char *what, uint32_t align, int32_t result, int3
 		pin_request_complete(&ring, (uintptr_t)&request, result) == NULL) {
 		struct io_uring_sqe sqe;
 
-		expect_true(what, take_entry(&sqe));
+		expect_true(what, rings_take_entry(&ring, &sqe));
 		rounds++;
 	}
 	expect_true("it was tried more than once and ended", rounds > 1 && rounds < ROUNDS_MAX);
@@ -317,21 +304,21 @@ static void check_whole(uint16_t which, int32_t done)
 		.length_bytes = LENGTH};
 	expect_number("check", 0, pin_request_check(&request));
 	expect_true("submit", submit());
-	expect_true("its entry", take_entry(&sqe));
+	expect_true("its entry", rings_take_entry(&ring, &sqe));
 	expect_true("interrupted", pin_request_complete(&ring, sqe.user_data, -EINTR) == NULL);
-	expect_true("again", take_entry(&sqe));
+	expect_true("again", rings_take_entry(&ring, &sqe));
 	expect_true("done", pin_request_complete(&ring, sqe.user_data, done) == &request);
 	expect_number("result", done, request.result);
 
 	expect_true("submit", submit());
-	while (take_entry(&sqe) && rounds < ROUNDS_MAX) {
+	while (rings_take_entry(&ring, &sqe) && rounds < ROUNDS_MAX) {
 		pin_request_complete(&ring, sqe.user_data, -EAGAIN);
 		rounds++;
 	}
 	expect_true("bounded", rounds > 1 && rounds < ROUNDS_MAX);
 	expect_number("as what", -EAGAIN, request.result);
 	expect_true("submit", submit());
-	expect_true("its entry", take_entry(&sqe));
+	expect_true("its entry", rings_take_entry(&ring, &sqe));
 	expect_end("passed through", -ENOSPC, -ENOSPC);
 }
 

@@ -15,25 +15,13 @@
 
 static struct pin_ring ring;
 
-static bool take_entry(struct io_uring_sqe *out_sqe)
-{
-	if (ring.queued_count != 1) {
-		return false;
-	}
-	*out_sqe = ring.queued[ring.queued_head];
-	ring.queued_head = (ring.queued_head + 1) % ring.credit;
-	ring.queued_count--;
-	ring.in_flight--;
-	return true;
-}
-
 /* Submits it; its entry. */
 static struct io_uring_sqe entry(void)
 {
 	struct io_uring_sqe sqe = {0};
 
 	expect_true("submitted", pin_request_submit(&ring, &request));
-	expect_true("an entry", take_entry(&sqe));
+	expect_true("an entry", rings_take_entry(&ring, &sqe));
 	return sqe;
 }
 
@@ -43,7 +31,7 @@ static struct io_uring_sqe entry_after(int32_t result)
 	struct io_uring_sqe sqe = {0};
 
 	expect_true("goes on", pin_request_complete(&ring, (uintptr_t)&request, result) == NULL);
-	expect_true("by an entry", take_entry(&sqe));
+	expect_true("by an entry", rings_take_entry(&ring, &sqe));
 	return sqe;
 }
 
@@ -52,7 +40,7 @@ static void expect_end(int32_t result, int64_t expected)
 	struct io_uring_sqe sqe;
 
 	expect_true("ends", pin_request_complete(&ring, (uintptr_t)&request, result) == &request);
-	expect_true("without an entry", !take_entry(&sqe));
+	expect_true("without an entry", !rings_take_entry(&ring, &sqe));
 	expect_number("result", (long long)expected, (long long)request.result);
 }
 

@@ -37,18 +37,6 @@ static int never_run(struct pinion_task *task)
 	return 0;
 }
 
-static bool take_entry(struct io_uring_sqe *out_sqe)
-{
-	if (ring.queued_count != 1) {
-		return false;
-	}
-	*out_sqe = ring.queued[ring.queued_head];
-	ring.queued_head = (ring.queued_head + 1) % ring.credit;
-	ring.queued_count--;
-	ring.in_flight--;
-	return true;
-}
-
 /* Elements of these lengths, from the end of the memory on. */
 static void lay_out(const uint64_t *lengths, uint32_t count)
 {
@@ -75,7 +63,7 @@ static void expect_entry(
 {
 	struct io_uring_sqe sqe = {0};
 
-	if (expect_true(what, take_entry(&sqe))) {
+	if (expect_true(what, rings_take_entry(&ring, &sqe))) {
 		expect_number(what, opcode, sqe.opcode);
 		expect_true(what, (uintptr_t)sqe.addr == (uintptr_t)address);
 		expect_number(what, length, sqe.len);
@@ -121,7 +109,7 @@ static void ends(const char *what, int32_t result, int64_t expected)
 	struct io_uring_sqe sqe;
 
 	expect_true(what, pin_request_complete(&ring, (uintptr_t)&request, result) == &request);
-	expect_true(what, !take_entry(&sqe));
+	expect_true(what, !rings_take_entry(&ring, &sqe));
 	expect_number(what, expected, request.result);
 }
 
@@ -255,7 +243,7 @@ static void check_bounded(uint16_t op)
 	LAY_OUT(512, 512);
 	file.size_bytes = 0;
 	begin(op, 512);
-	while (take_entry(&sqe) && rounds < ROUNDS_MAX) {
+	while (rings_take_entry(&ring, &sqe) && rounds < ROUNDS_MAX) {
 		(void)pin_request_complete(&ring, (uintptr_t)&request, 100);
 		rounds++;
 	}
@@ -274,15 +262,15 @@ static void check_flags(void)
 	file.flags = PIN_FILE_DONTCACHE | PIN_FILE_EVICT;
 	request.io_priority = 2 << 13 | 7;
 	begin(PINION_OP_READV, 1);
-	expect_true("elements", take_entry(&sqe));
+	expect_true("elements", rings_take_entry(&ring, &sqe));
 	expect_number("their priority", 2 << 13 | 7, sqe.ioprio);
 	expect_number("leave no pages", RWF_DONTCACHE, (long long)sqe.rw_flags);
 	goes_on("a part", 10);
-	expect_true("a range", take_entry(&sqe));
+	expect_true("a range", rings_take_entry(&ring, &sqe));
 	expect_number("its priority", 2 << 13 | 7, sqe.ioprio);
 	expect_number("leaves no pages", RWF_DONTCACHE, (long long)sqe.rw_flags);
 	goes_on("not by this file system", -EOPNOTSUPP);
-	expect_true("the same", take_entry(&sqe));
+	expect_true("the same", rings_take_entry(&ring, &sqe));
 	expect_number("with them", 0, (long long)sqe.rw_flags);
 	ends("whole", 3990, 4000);
 	expect_number("of memory that is not registered", 3,

@@ -76,9 +76,9 @@ static void submit_from(struct requests_one *one, int from)
 }
 
 /* Its private part is written before the submit returns, and not again. */
-static bool is_lent_own(struct requests_one *one)
+static bool is_borrowed_own(struct requests_one *one)
 {
-	return pin_request_of(&one->request)->is_lent_own;
+	return pin_request_of(&one->request)->is_borrowed_own;
 }
 
 static void check(size_t bytes, int from, bool is_shared)
@@ -98,7 +98,7 @@ static void check(size_t bytes, int from, bool is_shared)
 	requests_begin_transfer(&one, PINION_OP_READ, &file, memory, 0, LENGTH);
 	submit_from(&one, from);
 	if (from >= 0) {
-		expect_number("the short way", from == 0 && !is_shared, is_lent_own(&one));
+		expect_number("the short way", from == 0 && !is_shared, is_borrowed_own(&one));
 	}
 	users_on(runtime, 0, try_to_give, &taken);
 	expect_number("the kernel's", -EBUSY, taken.rc);

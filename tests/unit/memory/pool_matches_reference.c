@@ -133,10 +133,11 @@ static void check_permits(void)
 		for (uint64_t j = pin_load_relaxed_u64(&magazine->stash.taken);
 			j < pin_load_relaxed_u64(&magazine->stash.put); j++) {
 			uint32_t index =
-				pin_load_relaxed_u32(&magazine->stash.places[j % PIN_STASH_PLACES]);
+				pin_load_relaxed_u32(&magazine->stash.slots[j % PIN_STASH_SLOTS]);
 
 			found[index]++;
-			expect_number("laid out at home", magazine->node, pool.entries[index].node);
+			expect_number(
+				"published at home", magazine->node, pool.entries[index].node);
 		}
 	}
 	for (uint32_t i = 0; i < pool.node_count; i++) {

@@ -34,10 +34,10 @@ enum order {
 	DETACH,
 	TAKE,
 	GIVE,
-	LEND,
-	LEND_OWN,
-	UNLEND,
-	UNLEND_OWN,
+	BORROW,
+	BORROW_OWN,
+	END_BORROW,
+	END_OWN_BORROW,
 	QUIT,
 };
 
@@ -52,10 +52,10 @@ struct game {
 
 static const struct game games[] = {
 	{"two releases, the holder's in steps", true, GIVE, GIVE, true, false},
-	{"a request in a release by its holder", true, GIVE, LEND, true, false},
+	{"a request in a release by its holder", true, GIVE, BORROW, true, false},
 	{"two releases, the other's in steps", false, GIVE, GIVE, false, false},
-	{"a release in a request of the holder's", true, LEND_OWN, GIVE, true, true},
-	{"a request of the holder's in a release", false, GIVE, LEND_OWN, false, false},
+	{"a release in a request of the holder's", true, BORROW_OWN, GIVE, true, true},
+	{"a request of the holder's in a release", false, GIVE, BORROW_OWN, false, false},
 };
 
 static struct pinion_pool *pool;
@@ -72,40 +72,40 @@ static volatile bool has_waited;
 /* ---- the other thread ---- */
 
 /* As a worker does that has not acquired it. */
-static int lend(uint32_t index)
+static int borrow(uint32_t index)
 {
 	struct pin_entry *entry = &pool->pool.entries[index];
-	enum pin_pool_lent lent = pin_pool_lend(entry, PIN_POOL_OUTSIDE);
+	enum pin_pool_borrowed borrowed = pin_pool_borrow(entry, PIN_POOL_OUTSIDE);
 
-	while (lent == PIN_POOL_MUST_SHARE) {
+	while (borrowed == PIN_POOL_MUST_SHARE) {
 		pin_pool_share(&pool->pool, index);
-		lent = pin_pool_lend(entry, PIN_POOL_OUTSIDE);
+		borrowed = pin_pool_borrow(entry, PIN_POOL_OUTSIDE);
 	}
-	return lent == PIN_POOL_IS_LENT ? 0 : -EFAULT;
+	return borrowed == PIN_POOL_IS_BORROWED ? 0 : -EFAULT;
 }
 
 /* As a worker does that has acquired it, the holder of the only cache. */
-static bool has_lent_own;
+static bool has_borrowed_own;
 
-static int lend_own(uint32_t index)
+static int borrow_own(uint32_t index)
 {
 	struct pin_entry *entry = &pool->pool.entries[index];
 
-	has_lent_own = pin_pool_lend_own(&pool->pool.magazines[0], 0, entry);
-	if (has_lent_own) {
+	has_borrowed_own = pin_pool_borrow_own(&pool->pool.magazines[0], 0, entry);
+	if (has_borrowed_own) {
 		return 0;
 	}
-	return pin_pool_lend(entry, 0) == PIN_POOL_IS_LENT ? 0 : -EFAULT;
+	return pin_pool_borrow(entry, 0) == PIN_POOL_IS_BORROWED ? 0 : -EFAULT;
 }
 
-static void unlend_own(uint32_t index)
+static void end_own_borrow(uint32_t index)
 {
 	struct pin_entry *entry = &pool->pool.entries[index];
 
-	if (has_lent_own) {
-		pin_pool_unlend_own(entry);
+	if (has_borrowed_own) {
+		pin_pool_end_own_borrow(entry);
 	} else {
-		pin_pool_unlend(entry);
+		pin_pool_end_borrow(entry);
 	}
 }
 
@@ -122,15 +122,15 @@ static int carry_out(uint32_t what)
 		return pinion_pool_try_acquire(pool, &taken);
 	case GIVE:
 		return pinion_pool_release(pool, &copy);
-	case LEND:
-		return lend(copy.index);
-	case LEND_OWN:
-		return lend_own(copy.index);
-	case UNLEND_OWN:
-		unlend_own(copy.index);
+	case BORROW:
+		return borrow(copy.index);
+	case BORROW_OWN:
+		return borrow_own(copy.index);
+	case END_OWN_BORROW:
+		end_own_borrow(copy.index);
 		return 0;
-	case UNLEND:
-		pin_pool_unlend(&pool->pool.entries[copy.index]);
+	case END_BORROW:
+		pin_pool_end_borrow(&pool->pool.entries[copy.index]);
 		return 0;
 	default:
 		return 0;
@@ -214,7 +214,7 @@ static __attribute__((noinline)) int act_in_steps(enum order what, struct pinion
 	int rc;
 
 	set_flags(get_flags() | trap_flag);
-	rc = what == LEND_OWN ? lend_own(buffer->index) : pinion_pool_release(pool, buffer);
+	rc = what == BORROW_OWN ? borrow_own(buffer->index) : pinion_pool_release(pool, buffer);
 	set_flags(get_flags() & ~trap_flag);
 	return rc;
 }
@@ -224,18 +224,18 @@ static void expect_one(const struct game *game, uint64_t known, int rc)
 {
 	bool is_own_release = game->own == GIVE;
 	int released = is_own_release ? rc : result;
-	int lent = is_own_release ? result : rc;
+	int borrowed = is_own_release ? result : rc;
 
-	expect_true("one is refused", (released == -EBUSY) == (lent == 0));
+	expect_true("one is refused", (released == -EBUSY) == (borrowed == 0));
 	expect_number("counted", (long long)known + (released != 0),
 		(long long)users_counters(pool).misuses);
 	if (released == 0) {
 		return;
 	}
 	if (is_own_release) {
-		ask(game->other == LEND ? UNLEND : UNLEND_OWN);
+		ask(game->other == BORROW ? END_BORROW : END_OWN_BORROW);
 	} else {
-		unlend_own(taken.index);
+		end_own_borrow(taken.index);
 	}
 	if (game->is_holder) {
 		users_give(pool, &taken);

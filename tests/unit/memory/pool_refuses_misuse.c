@@ -47,11 +47,12 @@ static void check_release(void)
 	wrong.index = UINT32_MAX;
 	expect_number("any index", -EINVAL, pools_return(&pool, 0, &wrong));
 	pools_log[0] = '\0';
-	expect_number("lent", PIN_POOL_IS_LENT, pin_pool_lend(&pool.entries[buffer.index], 0));
+	expect_number(
+		"borrowed", PIN_POOL_IS_BORROWED, pin_pool_borrow(&pool.entries[buffer.index], 0));
 	expect_number("the kernel's", -EBUSY, pools_return(&pool, 0, &buffer));
 	expect_said("until its request has completed; taken by worker 0");
 	expect_true("it is still the caller's", pin_pool_owns(&pool, &buffer));
-	pin_pool_unlend(&pool.entries[buffer.index]);
+	pin_pool_end_borrow(&pool.entries[buffer.index]);
 	pools_log[0] = '\0';
 	pools_give(&pool, 0, &buffer);
 	expect_number("twice", -EALREADY, pools_return(&pool, 0, &buffer));

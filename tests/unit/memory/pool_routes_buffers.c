@@ -230,7 +230,7 @@ static void check_stash(void)
 		const struct pin_stash *stash = &pool.magazines[0].stash;
 
 		pools_give(&pool, 0, &buffers[i]);
-		expect_number("laid out", i < PIN_STASH_PLACES ? i + 1 : PIN_STASH_PLACES,
+		expect_number("published", i < PIN_STASH_SLOTS ? i + 1 : PIN_STASH_SLOTS,
 			pin_stash_count(stash));
 		expect_number("or listed", i < HALF ? i + 1 : HALF, pin_pool_count_lists(&pool));
 	}
@@ -328,7 +328,7 @@ static void check_start_of_looks(void)
 	}
 	pools_give(&pool, 0, &buffers[0]);
 	pools_give(&pool, 2, &buffers[2]);
-	expect_number("both are laid out", 2, pin_pool_count_lists(&pool));
+	expect_number("both are published", 2, pin_pool_count_lists(&pool));
 	expect_number("the next one's", buffers[2].index, pools_take(&pool, 1).index);
 	expect_number("then round", buffers[0].index, pools_take(&pool, 1).index);
 	pin_pool_fini(&pool);

@@ -9,6 +9,7 @@
  * than 10000; PINION_SEED repeats.
  */
 #include "runtime/observe/metrics_page.h"
+#include "tests/support/parts.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
@@ -151,11 +152,8 @@ static void settle(void)
 	}
 }
 
-static void check_mutations(void)
+static void check_mutations(unsigned long count)
 {
-	const char *given = getenv("METRICS_MUTATIONS");
-	unsigned long count = given == NULL ? MUTATIONS : strtoul(given, NULL, 10);
-
 	for (unsigned long i = 0; i < count && expect_failure_count == 0; i++) {
 		size_t bytes = page_bytes;
 
@@ -291,6 +289,8 @@ static void check_torn(void)
 
 int main(void)
 {
+	const char *given = getenv("METRICS_MUTATIONS");
+
 	random_begin(&random_state);
 	scratch_enter("hostile_metrics_are_refused");
 	read_page();
@@ -298,7 +298,8 @@ int main(void)
 	check_newer();
 	check_copies();
 	check_torn();
-	check_mutations();
+	parts_run(given == NULL ? MUTATIONS : strtoul(given, NULL, 10), &random_state,
+		check_mutations);
 	free(page);
 	free(mutant);
 	scratch_leave();

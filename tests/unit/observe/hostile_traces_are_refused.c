@@ -11,6 +11,7 @@
  */
 #include "runtime/observe/trace_reader.h"
 #include "tests/support/happenings.h"
+#include "tests/support/parts.h"
 #include "tests/support/random.h"
 #include "tests/support/scratch.h"
 
@@ -228,6 +229,16 @@ static void check_copies(void)
 	pinion_trace_close(trace);
 }
 
+static void check_mutations(unsigned long count)
+{
+	for (unsigned long i = 0; i < count && expect_failure_count == 0; i++) {
+		mutate();
+		(void)use_mutant();
+	}
+	expect_true("some are refused", refused > 0);
+	expect_true("some are read", accepted > 0);
+}
+
 int main(void)
 {
 	const char *given = getenv("TRACE_MUTATIONS");
@@ -241,11 +252,6 @@ int main(void)
 	check_known();
 	check_limits();
 	check_copies();
-	for (unsigned long i = 0; i < count && expect_failure_count == 0; i++) {
-		mutate();
-		(void)use_mutant();
-	}
-	expect_true("some are refused", refused > 0);
-	expect_true("some are read", accepted > 0);
+	parts_run(count, &random_state, check_mutations);
 	return expect_status();
 }

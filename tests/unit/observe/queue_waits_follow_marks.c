@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: how long a task has waited in a worker's queue is known from readings
- * of the clock at the end of rows: from the first reading at which the task was
- * there, half of the row where it came and went within it; more readings than
- * there is room for are thinned out. Gathered times move once. C17.
- * Method: rows with made-up queues and times.
+ * of the clock at the end of series: from the first reading at which the task
+ * was there, half of the series where it came and went within it; more readings
+ * than there is room for are thinned out. Gathered times move once. C17.
+ * Method: series with made-up queues and times.
  */
 #include "runtime/observe/timings.h"
 #include "tests/support/expect.h"
@@ -18,7 +18,7 @@ static struct pin_atomic_u64 words[PIN_TIMINGS * PIN_TIMING_WORDS];
 /* The worker has taken all before `first`; there are tasks until `tail`. */
 static void note(uint64_t now_ns, uint32_t first, uint32_t tail)
 {
-	struct pin_row row = {.elapsed_ns = 100,
+	struct pin_series series = {.elapsed_ns = 100,
 		.now_ns = now_ns,
 		.runs = first,
 		.tasks = 1,
@@ -27,7 +27,7 @@ static void note(uint64_t now_ns, uint32_t first, uint32_t tail)
 		.tail = tail,
 		.is_in_order = true};
 
-	pin_timings_note_row(&observed, &row);
+	pin_timings_note_series(&observed, &series);
 }
 
 /* What was recorded since the last call: so many waits, with this sum. */
@@ -68,32 +68,32 @@ static void check_marks(void)
 	expect_waits("the queue has been empty", 1, 50);
 }
 
-/* One task stays, and one more comes in each row. */
+/* One task stays, and one more comes in each series. */
 static void check_room(void)
 {
-	uint32_t rows = PIN_TIMINGS_MARKS + 1;
+	uint32_t count = PIN_TIMINGS_MARKS + 1;
 
-	for (uint32_t i = 0; i < rows; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		note(10000 + 100 * i, 15, 16 + i);
 	}
 	expect_waits("none was taken", 0, 0);
 	/* Of 16 readings the even ones are left out. */
 	expect_number("marks", PIN_TIMINGS_MARKS / 2 + 1, timings.mark_count);
 	expect_number("the second", 10100, (long long)timings.marks[0].time_ns);
-	expect_number("the last", 10000 + 100 * (rows - 1),
+	expect_number("the last", 10000 + 100 * (count - 1),
 		(long long)timings.marks[timings.mark_count - 1].time_ns);
-	note(20000, 16, 15 + rows);
+	note(20000, 16, 15 + count);
 	expect_waits("at 10000, which is left out", 1, 20000 - 10100);
-	note(21000, 17, 15 + rows);
+	note(21000, 17, 15 + count);
 	expect_waits("there at 10100", 1, 21000 - 10100);
-	note(22000, 18, 15 + rows);
+	note(22000, 18, 15 + count);
 	expect_waits("there at 10300", 1, 22000 - 10300);
 }
 
 /* Newest first: marks say nothing. */
 static void check_order(void)
 {
-	struct pin_row row = {.elapsed_ns = 100,
+	struct pin_series series = {.elapsed_ns = 100,
 		.now_ns = 30000,
 		.runs = 19,
 		.tasks = 1,
@@ -101,7 +101,7 @@ static void check_order(void)
 		.first = 19,
 		.tail = 40};
 
-	pin_timings_note_row(&observed, &row);
+	pin_timings_note_series(&observed, &series);
 	expect_number("forgotten", 0, timings.mark_count);
 	expect_waits("none", 0, 0);
 }

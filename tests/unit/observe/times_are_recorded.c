@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the histograms of a runtime hold the times of a known run: each
- * long task by itself in the bucket of its time, rows of short ones as often as
- * they stand for, a wake, a wait for a buffer, timers, and reads of a device
+ * long task by itself in the bucket of its time, series of short ones as often
+ * as they stand for, a wake, a wait for a buffer, timers, and reads of a device
  * with their tasks; the count is that of the buckets. A task of a timed read is
- * its caller's, unchanged. C17.
- * Method: white box: the functions that record, with made-up times on a worker;
- * then a runtime whose work is known, drained, so that all is moved.
+ * its caller's, unchanged. C17. Method: white box: the functions that record,
+ * with made-up times on a worker; then a runtime whose work is known, drained,
+ * so that all is moved.
  */
 #include "runtime/api/internal.h"
 #include "runtime/worker/metrics.h"
@@ -51,11 +51,11 @@ static void end(void)
 
 /* ---- by made-up times ---- */
 
-/* As of a row that has just ended; its number is due. */
+/* As of a series that has just ended; its number is due. */
 static void note(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
-	worker->observed.rows_left = 1;
-	pin_metrics_note_row(worker, elapsed_ns, tasks);
+	worker->observed.series_left = 1;
+	pin_metrics_note_series(worker, elapsed_ns, tasks);
 }
 
 static int record_runs(struct pinion_task *task)
@@ -66,16 +66,16 @@ static int record_runs(struct pinion_task *task)
 	(void)task;
 	note(worker, 10 * 300, 10);
 	note(worker, 1000, 1);
-	for (uint32_t i = 0; i < PIN_TIMINGS_ROWS - 1; i++) {
-		pin_metrics_note_row(worker, 700, 1);
+	for (uint32_t i = 0; i < PIN_TIMINGS_SERIES - 1; i++) {
+		pin_metrics_note_series(worker, 700, 1);
 	}
-	pin_metrics_note_row(worker, 600, 1);
-	pin_metrics_note_row(worker, LONG_NS, 1);
+	pin_metrics_note_series(worker, 600, 1);
+	pin_metrics_note_series(worker, LONG_NS, 1);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_LOW);
-	pin_metrics_note_row(worker, LONG_NS, 1);
-	pin_metrics_note_row(worker, stall_ns - 1, 1);
+	pin_metrics_note_series(worker, LONG_NS, 1);
+	pin_metrics_note_series(worker, stall_ns - 1, 1);
 	expect_number("no stall", 0, (long long)pin_meter_read(&worker->meter.long_end_ns));
-	pin_metrics_note_row(worker, stall_ns, 1);
+	pin_metrics_note_series(worker, stall_ns, 1);
 	expect_number("the end of a stall", (long long)worker->now_ns,
 		(long long)pin_meter_read(&worker->meter.long_end_ns));
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
@@ -100,10 +100,10 @@ static void check_made_up(void)
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	end();
-	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 300, 10 * PIN_TIMINGS_ROWS);
-	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 1000, PIN_TIMINGS_ROWS);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 300, 10 * PIN_TIMINGS_SERIES);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 1000, PIN_TIMINGS_SERIES);
 	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 700, 0);
-	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 600, PIN_TIMINGS_ROWS);
+	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, 600, PIN_TIMINGS_SERIES);
 	expect_bucket(PINION_TIMING_RUN, PINION_LANE_NORMAL, LONG_NS, 1);
 	expect_bucket(PINION_TIMING_RUN, PINION_LANE_LOW, LONG_NS, 1);
 	/* Shorter than any wake that happens meanwhile. */
@@ -196,7 +196,7 @@ static void check_tasks(void)
 	for (uint32_t i = pin_histogram_bucket(LONG_NS); i < PINION_HISTOGRAM_BUCKETS; i++) {
 		longer += got.buckets[i];
 	}
-	expect_true("both, perhaps in one row", longer == 1 || longer == 2);
+	expect_true("both, perhaps in one series", longer == 1 || longer == 2);
 	expect_true("their time", got.sum_ns >= 2 * LONG_NS);
 	expect_number(
 		"one timer", 1, (long long)read_of(PINION_TIMING_TIMER, PINION_LANE_NORMAL)->count);

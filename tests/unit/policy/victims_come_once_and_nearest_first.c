@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a round names every other worker exactly once, never oneself, nearest
- * first, other nodes by their distance; each tier begins anywhere with equal
+ * first, other nodes by their distance; each level begins anywhere with equal
  * chance; each L2, L3 and node is one range of ranks, and those ranges are what
  * the places say. AS-35, EX-6, EX-39, C8.
  * Hazard that others met: a worker that steals from itself.
@@ -226,7 +226,7 @@ static void check_layout(const struct layout *layout)
 }
 
 /*
- * Counts who comes first in each tier of a worker whose four tiers have 2, 3,
+ * Counts who comes first in each level of a worker whose four levels have 2, 3,
  * 12 and 18 members. A count's deviation is bounded by five standard ones.
  */
 static void check_starts(uint32_t own)
@@ -283,7 +283,7 @@ struct machine {
 	uint32_t node_count;
 	uint32_t worker_count;	/* with places, as many on each node */
 	uint32_t further_count; /* without places */
-	bool has_tiers;		/* others differ in how far they are */
+	bool has_levels;	/* others differ in how far they are */
 	uint32_t values[8 * 8];
 };
 
@@ -346,15 +346,15 @@ static uint32_t distance_of(const struct machine *machine, uint32_t own, uint32_
 		return 0;
 	}
 	if (other >= machine->worker_count) {
-		return machine->has_tiers ? UINT32_MAX : 1;
+		return machine->has_levels ? UINT32_MAX : 1;
 	}
 	if (from == to) {
 		return 0;
 	}
-	return machine->has_tiers ? machine->values[from * machine->node_count + to] : 1;
+	return machine->has_levels ? machine->values[from * machine->node_count + to] : 1;
 }
 
-/* Rounds of one worker; counts whom its last tiers begin with. */
+/* Rounds of one worker; counts whom its last levels begin with. */
 static void check_far_rounds(const struct machine *machine, const struct pin_victims *victims,
 	uint32_t own, uint32_t *starts)
 {
@@ -439,7 +439,7 @@ static void check_machine(const struct machine *machine)
 	expect_ready(machine->name,
 		pin_victims_init(&victims, &host, places, machine->worker_count, all, &distances) ==
 			0);
-	expect_true(machine->name, (victims.far_count > 0) == machine->has_tiers);
+	expect_true(machine->name, (victims.far_count > 0) == machine->has_levels);
 	for (uint32_t own = 0; own < all; own++) {
 		uint32_t starts[64] = {0};
 
@@ -453,7 +453,7 @@ static void check_machine(const struct machine *machine)
 /* As hwloc has it: clusters of small cores that share an L2. */
 static void check_imagined(void)
 {
-	static const uint32_t tier_ends[] = {2, 4, 8, 16};
+	static const uint32_t level_ends[] = {2, 4, 8, 16};
 	struct pin_topology topology;
 	struct pin_victims victims;
 	struct pin_victims_round round;
@@ -469,10 +469,10 @@ static void check_imagined(void)
 			&topology.distances) == 0);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
 	pin_victims_begin(&round, &victims, 0, &random);
-	for (uint32_t i = 0, count = 1; i < PIN_ARRAY_COUNT(tier_ends); i++) {
-		for (; count < tier_ends[i] && pin_victims_next(&round, &index); count++) {
+	for (uint32_t i = 0, count = 1; i < PIN_ARRAY_COUNT(level_ends); i++) {
+		for (; count < level_ends[i] && pin_victims_next(&round, &index); count++) {
 			expect_true("nearest first",
-				index < tier_ends[i] && index >= (i == 0 ? 1 : tier_ends[i - 1]));
+				index < level_ends[i] && index >= (i == 0 ? 1 : level_ends[i - 1]));
 		}
 	}
 	expect_true("all named", !pin_victims_next(&round, &index));
@@ -506,7 +506,7 @@ static void check_repeats(void)
 	pin_victims_fini(&victims);
 }
 
-/* One victim in each tier: no random number is spent. */
+/* One victim in each level: no random number is spent. */
 static void check_no_choice(const struct machine *machine)
 {
 	struct pin_node_distances distances;

@@ -4,9 +4,9 @@
  * is left, and then the oldest again; in between the oldest has its turn when
  * 15 in a row have each put another in their place, and after 1023 in any case,
  * so that none waits for more than 1024 takes for each one before it. A theft
- * in between takes the older half. Where the queue may not be held it stays in
- * its order.
- * Method: one thread is owner and thief; elements are compared by number.
+ * in between takes the older half. Where the queue may not be reserved it stays
+ * in its order. Method: one thread is owner and thief; elements are compared by
+ * number.
  */
 #include "runtime/queue/deque.h"
 #include "tests/support/expect.h"
@@ -40,18 +40,18 @@ static long pop(void)
 }
 
 /* Full, with its oldest 0 and its newest SLOTS - 1. */
-static void fill(bool may_hold)
+static void fill(bool may_reserve)
 {
 	pin_deque_init(&deque, slots[0], SLOTS, PIN_DEQUE_FIFO);
-	if (may_hold) {
-		pin_deque_allow_hold(&deque, &pin_host_linux);
+	if (may_reserve) {
+		pin_deque_allow_reservation(&deque, &pin_host_linux);
 	}
 	pushed = 0;
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		push();
 	}
 	pin_deque_go_deep(&deque);
-	expect_number("takes the newest", may_hold, deque.takes_newest);
+	expect_number("takes the newest", may_reserve, deque.takes_newest);
 }
 
 static void check_order(void)
@@ -60,7 +60,7 @@ static void check_order(void)
 
 	fill(true);
 	expect_number("the oldest begins it", 0, pop());
-	expect_true("held", deque.is_held);
+	expect_true("reserved", deque.is_reserved);
 	while (pin_deque_count(&deque) > LEFT) {
 		expect_number("newest", expected--, pop());
 		expect_number("room", SLOTS - pin_deque_count(&deque), pin_deque_room(&deque));
@@ -131,7 +131,7 @@ static void check_theft(void)
 	uint32_t before;
 
 	if (!pin_host_linux.fence_all()) {
-		puts("membarrier(2) cannot be had, so no thief ends a hold");
+		puts("membarrier(2) cannot be had, so no thief ends a reservation");
 		return;
 	}
 	pin_deque_init(&thief, slots[1], SLOTS, PIN_DEQUE_FIFO);
@@ -142,10 +142,10 @@ static void check_theft(void)
 	expect_number("stolen", before / 2, pin_deque_steal(&deque, &thief, &link));
 	expect_number("the oldest", 1, link - items);
 	expect_number("left", before - before / 2, pin_deque_count(&deque));
-	/* It ends the hold by taking the oldest, and begins one by the next. */
+	/* Taking the oldest ends the reservation; the next take begins one. */
 	expect_number("oldest", 1 + before / 2, pop());
 	expect_number("oldest", 2 + before / 2, pop());
-	expect_true("held again", deque.is_held);
+	expect_true("reserved again", deque.is_reserved);
 	expect_number("newest", SLOTS - 2, pop());
 }
 
@@ -170,7 +170,7 @@ static void check_robbed(void)
 static void check_few(void)
 {
 	pin_deque_init(&deque, slots[0], SLOTS, PIN_DEQUE_FIFO);
-	pin_deque_allow_hold(&deque, &pin_host_linux);
+	pin_deque_allow_reservation(&deque, &pin_host_linux);
 	pushed = 0;
 	for (int i = 0; i < LEFT; i++) {
 		push();

@@ -8,7 +8,7 @@
  * Hazards that others met: an index that wraps, and one below the first.
  * Method: random pushes, pops, halvings and steals against a counter model,
  * with the indices started just below where they wrap; in FIFO order also where
- * the owner may hold the head, which it does and a thief ends.
+ * the owner may reserve the head, which it does and a thief revokes.
  */
 #include "runtime/queue/deque.h"
 #include "tests/support/expect.h"
@@ -110,18 +110,18 @@ static void pop_half(struct pin_deque *deque, struct model *model)
 	expect_number("elements of the half not in its list", 0, expected);
 }
 
-static void check(enum pin_deque_order order, bool may_hold, struct random_source *source)
+static void check(enum pin_deque_order order, bool may_reserve, struct random_source *source)
 {
 	static struct pin_atomic_u64 slots[2][CAPACITY];
 	struct pin_deque deque;
 	struct pin_deque own;
 	struct model model = {0};
-	uint32_t held_steals = 0;
+	uint32_t reserved_steals = 0;
 
 	pin_deque_init(&deque, slots[0], CAPACITY, order);
 	pin_deque_init(&own, slots[1], CAPACITY, order);
-	if (may_hold) {
-		pin_deque_allow_hold(&deque, &pin_host_linux);
+	if (may_reserve) {
+		pin_deque_allow_reservation(&deque, &pin_host_linux);
 	}
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
@@ -136,7 +136,7 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 		if (dice == 0) {
 			pop_half(&deque, &model);
 		} else if (dice == 1) {
-			held_steals += deque.is_held && model.next != model.first ? 1 : 0;
+			reserved_steals += deque.is_reserved && model.next != model.first ? 1 : 0;
 			steal(&deque, &own, &model);
 		} else if (dice % 100 < push_share) {
 			push(&deque, &model, source);
@@ -149,7 +149,7 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 		expect_number(
 			"room", CAPACITY - (model.next - model.first), pin_deque_room(&deque));
 	}
-	expect_true("thefts from a held queue", (held_steals > 0) == may_hold);
+	expect_true("thefts from a reserved queue", (reserved_steals > 0) == may_reserve);
 }
 
 /* What its owner knows of it without a look at the head: LIFO, to the last. */

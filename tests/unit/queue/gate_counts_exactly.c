@@ -79,14 +79,14 @@ static void check_word(void)
 	expect_word("open, none admitted", 1);
 	expect_true("admit", pin_gate_admit(&gate, 3));
 	expect_word("open, three", 7);
-	expect_true("forgone in time", !pin_gate_undo(&gate, 1));
+	expect_true("undone in time", !pin_gate_undo(&gate, 1));
 	expect_word("open, two", 5);
 	pin_gate_close(&gate);
 	expect_word("closed, two", 4);
 	pin_gate_close(&gate);
 	expect_true("refused", !pin_gate_admit(&gate, 1));
 	expect_word("as before", 4);
-	expect_true("forgone late", pin_gate_undo(&gate, 2));
+	expect_true("undone late", pin_gate_undo(&gate, 2));
 	expect_word("closed, none", 0);
 }
 
@@ -105,11 +105,11 @@ static void check_undone(void)
 	expect_true("admitted", pin_gate_admit(&gate, 5));
 	expect_number("not up to 6", PIN_GATE_FULL, pin_gate_admit_until(&gate, 2, 6));
 	expect_number("a refusal does not count", 5, (long long)pin_gate_admitted(&gate));
-	expect_true("forgone in time", !pin_gate_undo(&gate, 2));
+	expect_true("undone in time", !pin_gate_undo(&gate, 2));
 	expect_number("count without those", 3, (long long)pin_gate_admitted(&gate));
 	expect_true("still open", pin_gate_is_open(&gate));
 	pin_gate_close(&gate);
-	expect_true("forgone late", pin_gate_undo(&gate, 3));
+	expect_true("undone late", pin_gate_undo(&gate, 3));
 	expect_number("none left", 0, (long long)pin_gate_admitted(&gate));
 	expect_true("still closed", !pin_gate_is_open(&gate));
 }

@@ -88,18 +88,18 @@ static void check_open(int fd)
 static void check_signal(int fd)
 {
 	begin(fd);
-	pin_ready_fd_dim(&ready_fd, &host);
+	pin_ready_fd_reset(&ready_fd, &host);
 	expect_number("nothing to reset", 0, clear_count);
 	pin_ready_fd_open(&ready_fd, &host);
 	expect_number("the first raises it", fd, pin_ready_fd_claim(&ready_fd));
 	expect_number("the second does not", -1, pin_ready_fd_claim(&ready_fd));
-	pin_ready_fd_dim(&ready_fd, &host);
+	pin_ready_fd_reset(&ready_fd, &host);
 	expect_number("asked for the token", 1, clear_count);
 	expect_number("of this one", fd, last_fd);
 	expect_number("it is under way", -1, pin_ready_fd_claim(&ready_fd));
 	pin_ready_fd_raise(fd, &host);
 	expect_number("raised", 1, raise_count);
-	pin_ready_fd_dim(&ready_fd, &host);
+	pin_ready_fd_reset(&ready_fd, &host);
 	expect_number("the next raises it again", fd, pin_ready_fd_claim(&ready_fd));
 }
 

@@ -8,8 +8,7 @@
  * exchanges. Files outside have bytes of their own. STRESS_ITERATIONS:
  * exchanges.
  */
-#include "tests/support/child.h"
-#include "tests/support/filter.h"
+#include "tests/support/beneath.h"
 #include "tests/support/scans.h"
 #include "tests/support/tasks.h"
 
@@ -18,26 +17,13 @@
 #include <pthread.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 enum {
 	LIMIT_SECONDS = 200,
 	EXCHANGES = 10000,
-	EXCHANGE = 2, /* RENAME_EXCHANGE */
 	DEPTH = 100,
 	NAME_BYTES = 200,
 	BAD_FD = 9999,
-};
-
-static const struct way {
-	const char *name;
-	enum pinion_io_level level;
-	int answer; /* to openat2, 0: the kernel's own */
-} ways[] = {
-	{"auto", PINION_IO_AUTO, 0},
-	{"fallback", PINION_IO_FALLBACK, 0},
-	{"auto without openat2", PINION_IO_AUTO, ENOSYS},
-	{"fallback without openat2", PINION_IO_FALLBACK, EPERM},
 };
 
 static char *deep; /* a file's path below the root, longer than PATH_MAX */
@@ -161,20 +147,13 @@ static void check_cancelled(struct pinion_runtime *runtime, int root_fd)
 	pinion_scan_destroy(scan);
 }
 
-static void exchange(void)
-{
-	expect_ready("renameat2",
-		syscall(SYS_renameat2, AT_FDCWD, "root/folder", AT_FDCWD, "root/out", EXCHANGE) ==
-			0);
-}
-
 static void *exchange_all_along(void *arg)
 {
 	const uint64_t *count = arg;
 
 	for (uint64_t i = 0; i < *count; i += 2) {
-		exchange();
-		exchange();
+		beneath_exchange("root/folder", "root/out");
+		beneath_exchange("root/folder", "root/out");
 	}
 	pin_store_release_u32(&is_over, 1);
 	return NULL;
@@ -204,15 +183,14 @@ static void check_race(struct pinion_runtime *runtime, int root_fd)
 
 static int live(void *arg)
 {
-	const struct way *way = arg;
 	struct pinion_runtime *runtime;
 	int root_fd = open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	runtimes_watchdog(LIMIT_SECONDS);
-	if (way->answer != 0 && !filter_refuse(SYS_openat2, way->answer)) {
+	runtime = beneath_start(arg);
+	if (runtime == NULL) {
 		return EXPECT_SKIPPED;
 	}
-	runtime = runtimes_start(2, way->level);
 	check_table(runtime, root_fd);
 	check_unopened(runtime, root_fd);
 	check_cancelled(runtime, root_fd);
@@ -246,16 +224,7 @@ int main(void)
 	scratch_file("root/folder/file", "own");
 	scratch_file("outside/file", "SECRET");
 	make_deep();
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(ways); i++) {
-		struct way way = ways[i];
-		int code = child_code(child_run(live, &way, NULL, 0));
-
-		if (code == EXPECT_SKIPPED) {
-			printf("%s: seccomp filters are not allowed here\n", way.name);
-		} else {
-			expect_number(way.name, 0, code);
-		}
-	}
+	beneath_each_way(live);
 	free(deep);
 	scratch_leave();
 	return expect_status();

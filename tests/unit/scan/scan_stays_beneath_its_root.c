@@ -9,30 +9,16 @@
  * RENAME_EXCHANGE and by two renames, while scans run over and over. Files
  * outside have names and bytes of their own. STRESS_ITERATIONS: exchanges.
  */
-#include "tests/support/child.h"
-#include "tests/support/filter.h"
+#include "tests/support/beneath.h"
 #include "tests/support/scans.h"
 #include "tests/support/tasks.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 
 enum {
 	LIMIT_SECONDS = 200,
 	EXCHANGES = 10000,
-	EXCHANGE = 2, /* RENAME_EXCHANGE */
-};
-
-static const struct way {
-	const char *name;
-	enum pinion_io_level level;
-	int answer; /* to openat2, 0: the kernel's own */
-} ways[] = {
-	{"auto", PINION_IO_AUTO, 0},
-	{"fallback", PINION_IO_FALLBACK, 0},
-	{"auto without openat2", PINION_IO_AUTO, ENOSYS},
-	{"fallback without openat2", PINION_IO_FALLBACK, EPERM},
 };
 
 static struct pin_atomic_u32 escapes;
@@ -40,13 +26,6 @@ static struct pin_atomic_u32 windows;
 static struct pin_atomic_u32 exchanged_errors;
 static struct pin_atomic_u32 is_over;
 static bool exchanges_once;
-
-static void exchange(const char *left, const char *right)
-{
-	long rc = syscall(SYS_renameat2, AT_FDCWD, left, AT_FDCWD, right, EXCHANGE);
-
-	expect_ready("renameat2", rc == 0);
-}
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
@@ -56,7 +35,7 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	}
 	if (window->length_bytes > 0 && exchanges_once && strstr(file->path, "/outer/") != NULL) {
 		exchanges_once = false;
-		exchange("tree/outer", "link");
+		beneath_exchange("tree/outer", "link");
 	}
 	pin_fetch_add_acq_rel_u32(&windows, 1);
 	return 0;
@@ -98,7 +77,7 @@ static void check_moment(struct pinion_runtime *runtime)
 
 	exchanges_once = true;
 	scan_once(runtime, 1, &totals);
-	exchange("tree/outer", "link");
+	beneath_exchange("tree/outer", "link");
 	expect_number("escapes at the moment", 0, pin_load_acquire_u32(&escapes));
 	/*
 	 * The second file, and the folder below that was still to be
@@ -115,8 +94,8 @@ static void *exchange_all_along(void *arg)
 
 	for (uint64_t i = 0; i < *count; i += 2) {
 		if (i % 4 == 0) {
-			exchange("tree/outer", "link");
-			exchange("tree/outer", "link");
+			beneath_exchange("tree/outer", "link");
+			beneath_exchange("tree/outer", "link");
 		} else {
 			expect_ready("rename",
 				rename("tree/outer/inner", "away") == 0 &&
@@ -156,14 +135,13 @@ static void check_race(struct pinion_runtime *runtime)
 
 static int live(void *arg)
 {
-	const struct way *way = arg;
 	struct pinion_runtime *runtime;
 
 	runtimes_watchdog(LIMIT_SECONDS);
-	if (way->answer != 0 && !filter_refuse(SYS_openat2, way->answer)) {
+	runtime = beneath_start(arg);
+	if (runtime == NULL) {
 		return EXPECT_SKIPPED;
 	}
-	runtime = runtimes_start(2, way->level);
 	check_moment(runtime);
 	check_race(runtime);
 	pinion_runtime_destroy(runtime);
@@ -188,16 +166,7 @@ int main(void)
 	scratch_file("secret/inner/stolen", "SECRET");
 	/* Obeyed, it would hide files in the tree. */
 	scratch_file("secret/.ignore", "c\n");
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(ways); i++) {
-		struct way way = ways[i];
-		int code = child_code(child_run(live, &way, NULL, 0));
-
-		if (code == EXPECT_SKIPPED) {
-			printf("%s: seccomp filters are not allowed here\n", way.name);
-		} else {
-			expect_number(way.name, 0, code);
-		}
-	}
+	beneath_each_way(live);
 	scratch_leave();
 	return expect_status();
 }

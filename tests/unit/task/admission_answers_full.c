@@ -2,7 +2,7 @@
 /*
  * Goal: an admission takes as many jobs as its limits say, of each lane and in
  * all, and answers who comes then with numbers that are true; batches come in
- * whole or not at all; a job has its place until it ends, by its return or
+ * whole or not at all; a job has its slot until it ends, by its return or
  * later; higher lanes are served first; pools side by side, and on one runtime,
  * do not disturb each other; each mistake is refused. RP-1, RP-2, RP-3, RP-5,
  * RP-7, RP-12, RP-13, RP-17, W41, W51, W54.
@@ -291,7 +291,7 @@ static void check_fork(void)
 	jobs_drain(&admission);
 }
 
-/* The runtime takes no more: the place is given back. */
+/* The runtime takes no more: the slot is given back. */
 static void check_ended_runtime(void)
 {
 	jobs_admission(&admission, runtime, 1, 0, 0);

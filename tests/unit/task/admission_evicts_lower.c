@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: where it is asked for, a job of a higher lane has the place of a job
+ * Goal: where it is asked for, a job of a higher lane has the slot of a job
  * that has not begun: of the lowest lane, the newest, which goes to its
  * `cancel` and is counted; never of its own lane, nor of a running or mandatory
  * job; for several jobs, as many or none; and there is an end to it. Lowered
@@ -99,7 +99,7 @@ static void check_batch(void)
 }
 
 /*
- * A running job keeps its place; none is taken either where its own lane is
+ * A running job keeps its slot; none is taken either where its own lane is
  * full.
  */
 static void check_refusals(void)
@@ -127,7 +127,7 @@ static void check_refusals(void)
 	expect_evicted(&low[1]);
 }
 
-/* Tasks of evicted jobs are in the queue still: as many as there are places. */
+/* Tasks of evicted jobs are in the queue still: as many as there are slots. */
 static void check_bound(void)
 {
 	begin(1, 1);

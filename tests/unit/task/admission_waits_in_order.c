@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: waiters for a place, threads and tasks, get it in the order of coming,
+ * Goal: waiters for a slot, threads and tasks, get it in the order of coming,
  * higher lanes first, several jobs together, without overtaking; a wait ends
  * with its deadline, and with a close; a drain returns when no job is in; a
- * stop cancels admitted jobs and gives their places back. RP-13, W41, W54, C13.
+ * stop cancels admitted jobs and gives their slots back. RP-13, W41, W54, C13.
  * Method: jobs that go on until the test ends them, one at a time; their
  * numbers show which ran when.
  */
@@ -96,7 +96,7 @@ static void check_order(void)
 	begin_waiting(&spawners[1], &jobs[2], 1, NORMAL, 1);
 	begin_waiting(&spawners[2], &jobs[4], 2, HIGH, 1);
 	begin_waiting(&spawners[3], &jobs[6], 1, HIGH, 2);
-	/* There is a place now, but the oldest wants two. */
+	/* There is a slot now, but the oldest wants two. */
 	end_job(&jobs[0]);
 	expect_number("past who waits", -EAGAIN, jobs_spawn(&admission, &jobs[7], &full));
 	jobs_expect_full(&full, 0, 2, HIGH);

@@ -227,16 +227,16 @@ static void *drain(void *arg)
 static void check_closed(bool stops)
 {
 	struct waiter waiters[THREADS];
-	pthread_t ender;
+	pthread_t finisher;
 
 	begin(LIMIT);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		waiter_begin(&waiters[i], i);
 	}
 	if (stops) {
-		ender = stops_begin(runtime);
+		finisher = stops_begin(runtime);
 	} else {
-		expect_ready("thread", pthread_create(&ender, NULL, drain, NULL) == 0);
+		expect_ready("thread", pthread_create(&finisher, NULL, drain, NULL) == 0);
 	}
 	for (uint32_t i = 0; i < THREADS; i++) {
 		pthread_join(waiters[i].thread, NULL);
@@ -246,7 +246,7 @@ static void check_closed(bool stops)
 	expect_number("closed now", -ESHUTDOWN,
 		pinion_call_start_wait(runtime, &waiters[0].call, never_ns));
 	tasks_hold_end(&hold);
-	pthread_join(ender, NULL);
+	pthread_join(finisher, NULL);
 	end(stops ? 0 : LIMIT);
 }
 
@@ -317,7 +317,7 @@ static void expect_end(int expected)
 
 static void check_tasks(void)
 {
-	pthread_t ender;
+	pthread_t finisher;
 
 	begin(LIMIT);
 	await_room(0);
@@ -336,10 +336,10 @@ static void check_tasks(void)
 	expect_room_for(LIMIT);
 	await_room(never_ns);
 	/* Notified while the worker is held; the drain ends when it is not. */
-	expect_ready("thread", pthread_create(&ender, NULL, drain, NULL) == 0);
+	expect_ready("thread", pthread_create(&finisher, NULL, drain, NULL) == 0);
 	expect_end(-ESHUTDOWN);
 	tasks_hold_end(&hold);
-	pthread_join(ender, NULL);
+	pthread_join(finisher, NULL);
 	end(2 * LIMIT + 1);
 }
 

@@ -121,7 +121,7 @@ static void check_levels(void)
 		expect_number("no need to write", 1, tokens_in(line));
 		expect_number("fourth", 4, receive(line));
 		expect_number("in vain", -EAGAIN, receive(line));
-		expect_number("dark", 0, events_now());
+		expect_number("reset", 0, events_now());
 		expect_number("read", 0, tokens_in(line));
 	}
 	end(line);
@@ -198,7 +198,7 @@ static void check_ways(void)
 	expect_number("readable", 1, events_now());
 	expect_number("receive", 0, pinion_channel_receive_wait(&line->channel, &number, 0));
 	expect_number("in vain", -ETIME, pinion_channel_receive_wait(&line->channel, &number, 0));
-	expect_number("dark, by whatever looked", 0, events_now());
+	expect_number("reset, by whatever looked", 0, events_now());
 	expect_ready("thread", pthread_create(&thread, NULL, receive_waiting, line) == 0);
 	/* Into its hands if it waits already, else past the descriptor. */
 	number = 9;
@@ -206,7 +206,7 @@ static void check_ways(void)
 		"send_wait", 0, pinion_channel_send_wait(&line->channel, &number, UINT64_MAX));
 	pthread_join(thread, NULL);
 	expect_number("nothing is there", -EAGAIN, receive(line));
-	expect_number("dark", 0, events_now());
+	expect_number("reset", 0, events_now());
 	end(line);
 }
 

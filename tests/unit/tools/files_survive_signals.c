@@ -51,7 +51,7 @@ static int make_draft(void *arg)
 	scratch_file(drafts[part], "half");
 	if (part == MAKING) {
 		say_so(part);
-		/* A second signal comes before this returns. */
+		/* It is to last: a second signal waits until it returns. */
 		while (milliseconds_now() < end_ms) {
 			nanosleep(&a_while, NULL);
 		}

@@ -11,6 +11,7 @@
 #include "tools/scan/confirm.h"
 #include "tools/scan/engine.h"
 #include "tools/scan/findings.h"
+#include "tools/scan/findings_limits.h"
 #include "tools/scan/rule_filter.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static void scan(struct subject *subject, size_t step)
 			findings_add(&findings, &file, &window, &yield, collect, subject));
 	}
 	expect_number("finish", 0, findings_finish(&findings, &file, collect, subject));
-	findings_limits(&file, note_limit, subject);
+	findings_limits_show(&file, note_limit, subject);
 	findings_file_fini(&file);
 	engine_file_close(worker, &engine_file);
 	engine_worker_destroy(worker);

@@ -60,7 +60,7 @@ static void check_commands_defaults(void)
 	expect_true("options", scanning_options_init(&told));
 	unsetenv("PINION_SEED");
 	unsetenv("PINION_BIND_WORKERS");
-	expect_true("workers", scanning_parse_workers(&told, "5"));
+	expect_true("workers", scanning_parse(&told, "workers", "5"));
 	expect_number("workers", 5, told.runtime.worker_count);
 	expect_number("seed", 7, (long long)told.tuning.seed);
 	expect_number("bound", 0, told.runtime.bind_workers);

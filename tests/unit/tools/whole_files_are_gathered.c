@@ -11,6 +11,7 @@
  */
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
+#include "tools/scan/findings_whole.h"
 #include "tools/scan/job.h"
 #include "tools/scan/whole.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a worker that has run dry takes the late timer of a stuck one also in a
- * turn that began without reading the clock, and so goes by an older time; it
- * leaves a timer that is not late yet, by the clock. C22, AS-31.
- * Method: two workers without threads, on a clock that is set by hand. One has
- * a timer on its wheel and ends no task; the other searches, its time being
- * that of long ago.
+ * Goal: a worker that has run dry takes the late timer of a stalled one also in
+ * a turn that began without reading the clock, and so goes by an older time; it
+ * leaves a timer that is not late yet, by the clock. C22, AS-31. Method: two
+ * workers without threads, on a clock that is set by hand. One has a timer on
+ * its wheel and ends no task; the other searches, its time being that of long
+ * ago.
  */
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"

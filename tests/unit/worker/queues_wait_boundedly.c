@@ -124,7 +124,7 @@ static void check_overdue(void)
 	busy_ns = 0;
 }
 
-/* ---- queued on a stuck worker ---- */
+/* ---- queued on a stalled worker ---- */
 
 static struct pinion_task queued[QUEUED];
 static struct pin_atomic_u32 on_other;
@@ -140,7 +140,7 @@ static int note_worker(struct pinion_task *task)
 	return 0;
 }
 
-static int be_stuck(struct pinion_task *task)
+static int be_stalled(struct pinion_task *task)
 {
 	(void)task;
 	for (uint32_t i = 0; i < QUEUED; i++) {
@@ -153,9 +153,9 @@ static int be_stuck(struct pinion_task *task)
 	return 0;
 }
 
-static void check_stuck(uint32_t queue_order, uint32_t queue_tasks, uint32_t lifo_polls)
+static void check_stalled(uint32_t queue_order, uint32_t queue_tasks, uint32_t lifo_polls)
 {
-	struct pinion_task stuck = {.run = be_stuck};
+	struct pinion_task stalled = {.run = be_stalled};
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
@@ -165,10 +165,10 @@ static void check_stuck(uint32_t queue_order, uint32_t queue_tasks, uint32_t lif
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&done, 0);
 	pin_store_release_u32(&on_other, 0);
-	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &stuck));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &stalled));
 	tasks_await(&done, wanted);
 	expect_number("join", 0, pinion_runtime_join(runtime));
-	expect_number("run while it was stuck", 1, pin_load_acquire_u32(&on_other) >= wanted);
+	expect_number("run while it was stalled", 1, pin_load_acquire_u32(&on_other) >= wanted);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -181,12 +181,12 @@ int main(void)
 	check_injector(1, 255, 1000000);
 	check_overdue();
 	wanted = QUEUED;
-	check_stuck(PINION_QUEUE_LIFO, 256, 3);
-	check_stuck(PINION_QUEUE_FIFO, 256, 0);
-	check_stuck(PINION_QUEUE_FIFO, 4, 0);
+	check_stalled(PINION_QUEUE_LIFO, 256, 3);
+	check_stalled(PINION_QUEUE_FIFO, 256, 0);
+	check_stalled(PINION_QUEUE_FIFO, 4, 0);
 	/* Without membarrier(2) the LIFO slot is its owner's alone. */
 	wanted = pin_host_linux.fence_all() ? QUEUED : QUEUED - 1;
-	check_stuck(PINION_QUEUE_FIFO, 256, 3);
-	check_stuck(PINION_QUEUE_FIFO, 4, 3);
+	check_stalled(PINION_QUEUE_FIFO, 256, 3);
+	check_stalled(PINION_QUEUE_FIFO, 4, 3);
 	return expect_status();
 }

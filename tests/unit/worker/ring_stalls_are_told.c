@@ -180,14 +180,14 @@ static void start_secondary(struct pin_ring *ring)
 	ring->uring.sq.kflags = &flags;
 }
 
-static void check_wide(void)
+static void check_sqe128(void)
 {
-	start_secondary(&worker.wide);
-	worker.wide.is_wide = true;
+	start_secondary(&worker.sqe128);
+	worker.sqe128.is_sqe128 = true;
 	secondary_tail++;
 	expect_stalls("not open yet", 0, 0, 0);
 	expect_stalls("not open yet", LIMIT_NS, 0, 0);
-	pin_store_release_u32(&worker.wide_is_open, 1);
+	pin_store_release_u32(&worker.sqe128_is_open, 1);
 	expect_stalls("seen", 0, 0, 0);
 	expect_stalls("not yet", LIMIT_NS - 1, 0, 0);
 	expect_stalls("now", 1, 1, LIMIT_NS);
@@ -353,7 +353,7 @@ int main(void)
 	check_sign("park", park);
 	check_sign("reaped", reap);
 	check_deferred();
-	check_wide();
+	check_sqe128();
 	check_polled();
 	check_absent();
 	if (check_real("as this kernel has them", PINION_IO_AUTO)) {

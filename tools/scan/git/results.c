@@ -4,6 +4,7 @@
  */
 #include "tools/scan/git/results.h"
 
+#include "tools/growing.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/git/facts.h"
@@ -61,18 +62,14 @@ int git_kept_add(struct git_kept_list *list, const struct finding *finding,
 	const struct reporter_worker *lines)
 {
 	const struct output_text *line = &lines->lines;
+	struct git_kept *items =
+		growing_make_room(list->items, list->count, &list->capacity, sizeof(*items));
 	struct git_kept *kept;
 
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity == 0 ? 4 : 2 * list->capacity;
-		struct git_kept *items = realloc(list->items, capacity * sizeof(*items));
-
-		if (items == NULL) {
-			return -ENOMEM;
-		}
-		list->items = items;
-		list->capacity = capacity;
+	if (items == NULL) {
+		return -ENOMEM;
 	}
+	list->items = items;
 	kept = &list->items[list->count];
 	*kept = (struct git_kept){
 		.has_print = finding != NULL,

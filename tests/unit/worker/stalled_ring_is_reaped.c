@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with shared rings, requests of a worker that is stuck in a task end,
+ * Goal: with shared rings, requests of a worker that is stalled in a task end,
  * and their tasks run, elsewhere: those that it has gathered and not even
  * submitted, and those in flight since an earlier turn, whether they complete
  * before or after another worker reaps. What uses the worker's own buffers

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: requests that are submitted from outside end although the worker they
- * were dealt to is stuck in a task: singly, in a batch, and when the watchdog
+ * were dealt to is stalled in a task: singly, in a batch, and when the watchdog
  * has been asleep; a cancel of many that follows them still ends each of them.
  * A submit wakes the watchdog whether it is asleep or looks for stalls alone.
  * AS-31, EX-31, G2.

@@ -13,58 +13,58 @@
 
 /* ---- requests ---- */
 
-static bool was_lent;
+static bool was_borrowed;
 
-static enum pin_pool_lent lend(uint32_t magazine)
+static enum pin_pool_borrowed borrow(uint32_t magazine)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
-	enum pin_pool_lent lent = pool_model_lend(entry, magazine);
+	enum pin_pool_borrowed borrowed = pool_model_borrow(entry, magazine);
 
-	while (lent == PIN_POOL_MUST_SHARE) {
+	while (borrowed == PIN_POOL_MUST_SHARE) {
 		pin_pool_share(&pool_books.pool, pool_books.held.index);
-		lent = pool_model_lend(entry, magazine);
+		borrowed = pool_model_borrow(entry, magazine);
 	}
-	return lent;
+	return borrowed;
 }
 
 /* As workers do: the short way first, if they have one. */
-static enum pin_pool_lent lend_as_worker(uint32_t magazine)
+static enum pin_pool_borrowed borrow_as_worker(uint32_t magazine)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
 
 	return magazine != PIN_POOL_OUTSIDE &&
-			pool_model_lend_own(&pool_books.pool, magazine, entry)
-		? PIN_POOL_IS_LENT_OWN
-		: lend(magazine);
+			pool_model_borrow_own(&pool_books.pool, magazine, entry)
+		? PIN_POOL_IS_BORROWED_OWN
+		: borrow(magazine);
 }
 
-static void unlend(enum pin_pool_lent lent)
+static void end_borrow(enum pin_pool_borrowed borrowed)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
 
-	if (lent == PIN_POOL_IS_LENT_OWN) {
-		pin_pool_unlend_own(entry);
+	if (borrowed == PIN_POOL_IS_BORROWED_OWN) {
+		pin_pool_end_own_borrow(entry);
 	} else {
-		pin_pool_unlend(entry);
+		pin_pool_end_borrow(entry);
 	}
 }
 
 static void use_for_request(uint32_t magazine)
 {
 	const struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
-	enum pin_pool_lent lent = lend_as_worker(magazine);
+	enum pin_pool_borrowed borrowed = borrow_as_worker(magazine);
 	uint64_t state = entry->state.value;
 
-	was_lent = lent != PIN_POOL_IS_FREE;
-	if (was_lent) {
+	was_borrowed = borrowed != PIN_POOL_IS_FREE;
+	if (was_borrowed) {
 		model_point();
 		/* No thread ends the use while it lasts. */
 		MODEL_CHECK((uint32_t)entry->state.value == (uint32_t)state);
-		unlend(lent);
+		end_borrow(borrowed);
 	}
 }
 
-static void lend_outside(void *arg)
+static void borrow_outside(void *arg)
 {
 	(void)arg;
 	use_for_request(PIN_POOL_OUTSIDE);
@@ -91,24 +91,24 @@ static void end_told(void)
 /* ---- one gives back what a request has for a moment ---- */
 
 /* Its caller learns exactly the outcome: given back, or refused and kept. */
-static void run_lent_held(void)
+static void run_borrowed_held(void)
 {
 	take_held(0);
-	run_both(give_as_holder, lend_outside);
-	MODEL_CHECK(given_count == 1 || was_lent);
+	run_both(give_as_holder, borrow_outside);
+	MODEL_CHECK(given_count == 1 || was_borrowed);
 	end_told();
 }
 
-static void run_lent(void)
+static void run_borrowed(void)
 {
 	begin_plain();
-	run_lent_held();
+	run_borrowed_held();
 }
 
-static void run_lent_guarded(void)
+static void run_borrowed_guarded(void)
 {
 	begin_guarded();
-	run_lent_held();
+	run_borrowed_held();
 }
 
 /* ---- another gives back what a request of its holder has for a moment ---- */
@@ -124,25 +124,25 @@ static void use_as_holder(void *arg)
 
 static void use_twice_as_holder(void *arg)
 {
-	enum pin_pool_lent first = lend_as_worker(0);
+	enum pin_pool_borrowed first = borrow_as_worker(0);
 
 	use_as_holder(arg);
 	if (first != PIN_POOL_IS_FREE) {
-		unlend(first);
+		end_borrow(first);
 	}
-	was_lent = first != PIN_POOL_IS_FREE;
+	was_borrowed = first != PIN_POOL_IS_FREE;
 }
 
 /* The kernel writes into it until the request's end. */
 static void fill_as_holder(void *arg)
 {
-	enum pin_pool_lent lent = lend_as_worker(0);
+	enum pin_pool_borrowed borrowed = borrow_as_worker(0);
 
 	(void)arg;
-	was_lent = lent != PIN_POOL_IS_FREE;
-	if (was_lent) {
+	was_borrowed = borrowed != PIN_POOL_IS_FREE;
+	if (was_borrowed) {
 		pin_store_relaxed_u64(&content, 1);
-		unlend(lent);
+		end_borrow(borrowed);
 	}
 }
 
@@ -161,7 +161,7 @@ static void run_own_held(void (*one)(void *), void (*other)(void *))
 	pin_store_relaxed_u64(&content, 0);
 	model_quiet_end();
 	run_both(one, other);
-	MODEL_CHECK(given_count == 1 || was_lent);
+	MODEL_CHECK(given_count == 1 || was_borrowed);
 	end_told();
 }
 
@@ -206,17 +206,17 @@ static void run_own_filled(void)
 {
 	begin_plain();
 	run_own_held(fill_as_holder, give_and_look);
-	MODEL_CHECK(given_count == 0 || !was_lent || seen_content == 1);
+	MODEL_CHECK(given_count == 0 || !was_borrowed || seen_content == 1);
 }
 
 /* One of its own and one of another's: it goes back after both. */
 static void use_and_give(void *arg)
 {
-	enum pin_pool_lent lent = lend_as_worker(0);
+	enum pin_pool_borrowed borrowed = borrow_as_worker(0);
 
-	MODEL_CHECK(lent != PIN_POOL_IS_FREE);
+	MODEL_CHECK(borrowed != PIN_POOL_IS_FREE);
 	MODEL_CHECK(!give_held());
-	unlend(lent);
+	end_borrow(borrowed);
 	give_as_holder(arg);
 }
 
@@ -226,8 +226,8 @@ static void run_own_and_outside(void)
 
 	begin_plain();
 	take_held(0);
-	run_both(use_and_give, lend_outside);
-	MODEL_CHECK(given_count == 1 || was_lent);
+	run_both(use_and_give, borrow_outside);
+	MODEL_CHECK(given_count == 1 || was_borrowed);
 	MODEL_CHECK(!has_requests());
 	misuses = 2 - given_count;
 	if (given_count == 1) {
@@ -244,17 +244,17 @@ static void take_and_give(void *arg)
 
 	(void)arg;
 	MODEL_CHECK(pool_books_acquire(0, &buffer));
-	MODEL_CHECK(lend(0) == PIN_POOL_IS_LENT);
+	MODEL_CHECK(borrow(0) == PIN_POOL_IS_BORROWED);
 	MODEL_CHECK(pin_pool_release(&pool_books.pool, 0, &buffer) == -EBUSY);
-	pin_pool_unlend(&pool_books.pool.entries[0]);
+	pin_pool_end_borrow(&pool_books.pool.entries[0]);
 }
 
 /* It counts for the next use, or it does not begin; no count is lost. */
-static void run_lent_free(void)
+static void run_borrowed_free(void)
 {
 	begin_plain();
 	pool_books.held.index = 0;
-	run_both(take_and_give, lend_outside);
+	run_both(take_and_give, borrow_outside);
 	MODEL_CHECK(!has_requests());
 	pool_books_end(NULL, 0, 1);
 }
@@ -265,14 +265,14 @@ static void take_then_give_shortly(void *arg)
 	give_as_holder(arg);
 }
 
-static void lend_as_first(void *arg)
+static void borrow_as_first(void *arg)
 {
 	(void)arg;
 	use_for_request(1);
 }
 
 /* What another had before, so its own magazine is the last one known of. */
-static void run_lent_next(void)
+static void run_borrowed_next(void)
 {
 	struct pinion_buffer buffer;
 
@@ -283,7 +283,7 @@ static void run_lent_next(void)
 	pool_books_release(PIN_POOL_OUTSIDE, &buffer);
 	pool_books.pool.entries[0].state.value &= UINT32_MAX;
 	model_quiet_end();
-	run_both(take_then_give_shortly, lend_as_first);
+	run_both(take_then_give_shortly, borrow_as_first);
 	end_told();
 }
 
@@ -297,7 +297,7 @@ static void claim_and_give(void *arg)
 	give_as_holder(arg);
 }
 
-static void run_lent_claimed(void)
+static void run_borrowed_claimed(void)
 {
 	pool_books_begin(1, 2, 1, 2);
 	given_count = 0;
@@ -308,36 +308,36 @@ static void run_lent_claimed(void)
 	pool_books.pool.magazines[0].thief.value = 0;
 	pool_books.pool.magazines[1].thief.value = 0;
 	model_quiet_end();
-	run_both(claim_and_give, lend_as_first);
+	run_both(claim_and_give, borrow_as_first);
 	end_told();
 }
 
-static const struct model_mutant lent_mutants[] = {
+static const struct model_mutant borrowed_mutants[] = {
 	{"no thread ends its holder's plain stores",
-		{MODEL_SKIP, "pin_pool_lend", "pin_pool_must_share"}},
+		{MODEL_SKIP, "pin_pool_borrow", "pin_pool_must_share"}},
 	{"no thread waits for the holder",
 		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
-	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
+	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_borrow", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_mutant lent_guarded_mutants[] = {
+static const struct model_mutant borrowed_guarded_mutants[] = {
 	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_pool_check_explain"}},
 	{.name = NULL},
 };
 
-static const struct model_mutant lent_free_mutants[] = {
-	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
-	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+static const struct model_mutant borrowed_free_mutants[] = {
+	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_borrow", NULL}},
+	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_end_borrow", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_mutant lent_next_mutants[] = {
+static const struct model_mutant borrowed_next_mutants[] = {
 	{"its holder is not known with its use", {MODEL_RELAXED, "pin_pool_hand_out", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_mutant lent_claimed_mutants[] = {
+static const struct model_mutant borrowed_claimed_mutants[] = {
 	{"it is not shared when it changes hands",
 		{MODEL_SKIP, "pin_pool_disclaim", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
@@ -345,7 +345,7 @@ static const struct model_mutant lent_claimed_mutants[] = {
 
 static const struct model_mutant own_mutants[] = {
 	{"the holder does not say that it is inside",
-		{MODEL_SKIP, "pin_pool_lend_own", "pin_magazine_enter"}},
+		{MODEL_SKIP, "pin_pool_borrow_own", "pin_magazine_enter"}},
 	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "end_use", "pin_pool_must_share"}},
 	{"no thread waits for the holder",
@@ -363,7 +363,7 @@ static const struct model_mutant own_shared_mutants[] = {
 
 static const struct model_mutant own_unfenced_mutants[] = {
 	{"the request goes the short way all the same",
-		{MODEL_SKIP, "pool_model_lend_own", "pin_magazine_is_fenced"}},
+		{MODEL_SKIP, "pool_model_borrow_own", "pin_magazine_is_fenced"}},
 	{.name = NULL},
 };
 
@@ -380,7 +380,7 @@ static const struct model_mutant own_twice_mutants[] = {
 
 static const struct model_mutant own_filled_mutants[] = {
 	{"the request's end may be seen before what it has read",
-		{MODEL_RELAXED, "pin_pool_unlend_own", NULL}},
+		{MODEL_RELAXED, "pin_pool_end_own_borrow", NULL}},
 	{.name = NULL},
 };
 
@@ -391,11 +391,11 @@ static const struct model_mutant own_and_outside_mutants[] = {
 };
 
 static const struct model_case cases[] = {
-	{"lent", run_lent, 3, 1, 0, lent_mutants, NULL},
-	{"lent_guarded", run_lent_guarded, 3, 1, 0, lent_guarded_mutants, NULL},
-	{"lent_free", run_lent_free, 3, 1, 0, lent_free_mutants, NULL},
-	{"lent_next", run_lent_next, 3, 1, 0, lent_next_mutants, NULL},
-	{"lent_claimed", run_lent_claimed, 3, 1, 0, lent_claimed_mutants, NULL},
+	{"borrowed", run_borrowed, 3, 1, 0, borrowed_mutants, NULL},
+	{"borrowed_guarded", run_borrowed_guarded, 3, 1, 0, borrowed_guarded_mutants, NULL},
+	{"borrowed_free", run_borrowed_free, 3, 1, 0, borrowed_free_mutants, NULL},
+	{"borrowed_next", run_borrowed_next, 3, 1, 0, borrowed_next_mutants, NULL},
+	{"borrowed_claimed", run_borrowed_claimed, 3, 1, 0, borrowed_claimed_mutants, NULL},
 	{"own", run_own, 3, 1, 0, own_mutants, NULL},
 	{"own_shared", run_own_shared, 3, 1, 0, own_shared_mutants, NULL},
 	{"own_unfenced", run_own_unfenced, 3, 1, 0, own_unfenced_mutants, NULL},
@@ -408,5 +408,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_start_fresh(); /* pages of free buffers are closed */
-	return model_main("pool_lending", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("pool_borrowing", cases, PIN_ARRAY_COUNT(cases));
 }

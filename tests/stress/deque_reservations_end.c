@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: while an owner holds the head of its queue, or is about to, thieves get
- * what they ask for, and each element is taken once: [DEQUE-4] [DEQUE-5].
- * Method: an owner fills its queue and empties it, and rests in some holds with
- * some left; two thieves come after a random pause, long enough for a hold to
- * have begun in many cases, and look until they get something. Its taker checks
- * each element off.
+ * Goal: while an owner reserves the head of its queue, or is about to, thieves
+ * get what they ask for, and each element is taken once: [DEQUE-4] [DEQUE-5].
+ * Method: an owner fills its queue and empties it, and rests in some
+ * reservations with some left; two thieves come after a random pause, long
+ * enough for a reservation to have begun in many cases, and look until they get
+ * something. Each element is checked off when it is taken.
  */
 #include "runtime/base/base.h"
 #include "runtime/queue/deque.h"
@@ -39,7 +39,7 @@ static struct pin_atomic_u32 is_over;
 static struct pin_atomic_u32 theft_count;
 static uint64_t seed;
 /* The owner's. */
-static uint32_t held_rests;
+static uint32_t reserved_rests;
 static uint32_t pushed_count;
 
 static void take(struct pin_link *link)
@@ -81,12 +81,12 @@ static void *steal_all(void *arg)
 	return NULL;
 }
 
-/* Until a thief has come, which ends a hold while its owner does nothing. */
+/* Until a thief has revoked the reservation while its owner does nothing. */
 static void await_theft(void)
 {
 	uint32_t before = pin_load_acquire_u32(&theft_count);
 
-	held_rests++;
+	reserved_rests++;
 	while (pin_load_acquire_u32(&theft_count) == before && pin_deque_count(&owned) > 0) {
 		sched_yield();
 	}
@@ -121,7 +121,7 @@ static void run_owner(uint32_t batches)
 
 		pushed_count += count;
 		busy_count++;
-		if (busy_count >= REST_EVERY && count > 0 && owned.is_held) {
+		if (busy_count >= REST_EVERY && count > 0 && owned.is_reserved) {
 			await_theft();
 			busy_count = 0;
 		}
@@ -140,8 +140,9 @@ static void check_all(void)
 		taken_count += elements[i].taken_count;
 	}
 	expect_number("taken", pushed_count, taken_count);
-	expect_true("it has rested in a hold", held_rests > 0);
-	printf("%u thefts, %u rests in a hold\n", pin_load_acquire_u32(&theft_count), held_rests);
+	expect_true("it has rested in a reservation", reserved_rests > 0);
+	printf("%u thefts, %u rests in a reservation\n", pin_load_acquire_u32(&theft_count),
+		reserved_rests);
 }
 
 int main(void)
@@ -150,12 +151,12 @@ int main(void)
 	struct random_source source;
 
 	if (!pin_host_linux.fence_all()) {
-		puts("membarrier(2) cannot be had, so nothing is ever held");
+		puts("membarrier(2) cannot be had, so nothing is ever reserved");
 		return 77;
 	}
 	seed = random_begin(&source);
 	pin_deque_init(&owned, slots[0], SLOTS, PIN_DEQUE_FIFO);
-	pin_deque_allow_hold(&owned, &pin_host_linux);
+	pin_deque_allow_reservation(&owned, &pin_host_linux);
 	for (uint32_t i = 0; i < ELEMENTS; i++) {
 		pin_store_relaxed_u32(&elements[i].is_back, 1);
 	}

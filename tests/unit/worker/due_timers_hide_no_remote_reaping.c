@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a worker that has found nothing to steal reaps the ring of a stuck one
- * also when a timer of its own has just become due, which is run in its next
- * turn: that may take long, and a worker woken to reap would not have. C22,
- * EX-38.
- * Method: two workers without threads, on a clock that is set by hand. One has
- * gathered something in its ring, which others may reap, and ends no task; the
- * other looks for work. To look after a ring it needs the fence that all
- * threads take part in: it is counted, and refused.
+ * Goal: a worker that has found nothing to steal reaps the ring of a stalled
+ * one also when a timer of its own has just become due, which is run in its
+ * next turn: that may take long, and a worker woken to reap would not have.
+ * C22, EX-38. Method: two workers without threads, on a clock that is set by
+ * hand. One has gathered something in its ring, which others may reap, and ends
+ * no task; the other looks for work. To look after a ring it needs the fence
+ * that all threads take part in: it is counted, and refused.
  */
 #include "runtime/loop/next_task.h"
 #include "runtime/worker/timer.h"

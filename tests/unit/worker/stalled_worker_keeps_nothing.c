@@ -6,7 +6,7 @@
  * after all workers have slept and while they have not. Timers that are due
  * meanwhile run as well: started by that task, by an earlier one, or from
  * outside; and cancels of timers meanwhile, or before by the task itself, take
- * effect, though the first of them be stuck as well. Each due one is counted
+ * effect, though the first of them be stalled as well. Each due one is counted
  * once, the cancelled ones are not. AS-21, AS-31, AS-37, EX-31, C3, C7. Hazard
  * that others met: a task in the slot waits for a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
@@ -259,7 +259,7 @@ static void cancel_and_block(struct pinion_task *task)
 	tasks_signal(&has_ended);
 }
 
-/* All are cancelled; in the first one's cancel its worker is stuck. */
+/* All are cancelled; in the first one's cancel its worker is stalled. */
 static int cancel_all(struct pinion_task *task)
 {
 	(void)task;

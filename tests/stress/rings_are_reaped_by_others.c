@@ -166,7 +166,7 @@ int main(void)
 	int fd;
 
 	runtimes_watchdog(count > 1 ? 3600 : LIMIT_SECONDS);
-	scratch_enter("rings_are_relieved");
+	scratch_enter("rings_are_reaped_by_others");
 	for (uint32_t i = 0; i < sizeof(content); i++) {
 		content[i] = (uint8_t)(i / BLOCK);
 	}
