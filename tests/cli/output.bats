@@ -156,6 +156,29 @@ make_lines() {
 	complains 'absent: no such file'
 }
 
+@test "another private key in a file of a baseline is new" {
+	needs rules
+	needs jq
+	local dashes=----- rest=TWFueSBiaXRzIG9mIG5vIGtleSBhdCBhbGw
+	pem() { printf '%s\n' "${dashes}BEGIN RSA PRIVATE KEY$dashes" "MII$1$rest" "${dashes}END"; }
+	pem EpA >keys.pem
+	scan --format=json keys.pem
+	expect 1
+	cp out base
+	scan --baseline=base keys.pem
+	expect 0
+	pem EoQ >>keys.pem
+	scan --baseline=base keys.pem
+	expect 1
+	[ "$(cut -d: -f1-4 out)" = "keys.pem:4:1: pem-private-key" ]
+	scan --format=json keys.pem
+	[ "$(jq -r '[.line, .end_line] | join("-")' out | tr '\n' ' ')" = "1-2 4-5 " ]
+	# A header that code writes, or a placeholder follows, is no key.
+	sed "s/$rest/.../" keys.pem >placeholders
+	scan placeholders
+	expect 0
+}
+
 @test "what is no baseline is refused, in little time" {
 	printf a >file
 	local text reason

@@ -582,7 +582,8 @@ make_tree() {
 			"PRIVATE_KEY=0x""ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80" \
 			"kubeadm join ""10.0.0.1:6443 --token abcdef.0123456789abcdef" \
 			"nsec1""vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5" \
-			"pdl_live_""apikey_01gtgztp8f4kek3yd4g1wrksa3_q6TGTJyvoIz7LDtXT65bX7_AQO"
+			"pdl_live_""apikey_01gtgztp8f4kek3yd4g1wrksa3_q6TGTJyvoIz7LDtXT65bX7_AQO" \
+			"{SS""HA}pSOV2TpCxj2NMACi""jkcMko4fGrFopctU"
 	} >examples
 	# Alike, and none of them.
 	{
@@ -602,7 +603,7 @@ others:119-159: github-token' ]
 		scan --window=$window --include-examples examples
 		expect 1
 		[ "$(cut -d' ' -f2 out | tr '\n' ' ')" = \
-			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ' ]
+			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: circleci-token: docker-swarm-token: ethereum-private-key: kubeadm-bootstrap-token: nostr-secret-key: paddle-api-key: ldap-password-hash: ' ]
 	done
 	# Placeholders, and none.
 	printf '%s\n' "${id}XXXXXXXXXXXXXXXX" "${live}123456789abcdefghijklmnop" "hf""_${word}" \
@@ -617,6 +618,33 @@ others:119-159: github-token' ]
 	scan -b -e 'AKIA[A-Z0-9]{16}' examples
 	expect 1
 	[ "$(cut -d: -f2 out)" = 0-20 ]
+}
+
+@test "a JSON Web Token with the claims of an example is reported only when asked for" {
+	needs regex
+	token() {
+		printf '%s.%s.%s\n' eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 \
+			"$(printf '%s' "$1" | base64 -w0 | tr '+/' '-_' | tr -d =)" \
+			KqMzRzBwYtVh7Lr2cDpWnQs8GjXfUe4oTaIyHvN5bEk
+	}
+	# The longest has as many letters of base64 as the rule takes.
+	local long claim
+	long=$(printf 'a%.0s' {1..661})
+	for claim in '{"foo":"baz"}' '{"n":17,"foo":1}' '{"name":"John Doe"}' '{"sub":"1234567890","n":2}' \
+		'{"iss":"urn:example:issuer"}' '{"iss":"https://example.com/"}' '{"iss":"id.example.org"}' \
+		'{"iss":"example.net"}' '{"mail":"mary@example.com"}' "{\"b\":\"$long\",\"foo\":1}"; do
+		token "$claim"
+	done >examples
+	for claim in '{"iss":"https://myexample.com/"}' '{"food":"baz"}' '{"name":"John Doering"}' \
+		'{"sub":"12345678901","n":2}' '{"iss":"urn:examples:issuer"}'; do
+		token "$claim"
+	done >others
+	scan examples
+	expect 0
+	scan -c others
+	[ "$(cat out)" = others:5 ]
+	scan -c --include-examples examples others
+	[ "$(LC_ALL=C sort out | tr '\n' ' ')" = "examples:10 others:5 " ]
 }
 
 @test "rules beyond a limit are refused, with the limit and its option" {

@@ -195,18 +195,20 @@ tree/large:100001:1: ends" ]
 	END
 	# RULE PATH, then 0xSTART:LENGTH:$NAME: TEXT of each match.
 	yara -w -s -L -r many.yar tree | perl -ne '
-		if (/^0x([0-9a-f]+):(\d+):/) {
-			print "$rule ", hex $1, "-", hex($1) + $2, "\n";
+		if (/^0x([0-9a-f]+):(\d+):(\$\w*):/) {
+			my $place = "$rule " . hex($1) . "-" . (hex($1) + $2);
+			print "$place $3\n" unless $seen{$place}++;
 			$shown{$rule} = 1;
 		} elsif (/^(\w+ tree\S+)$/) {
 			$rules{$rule = $1} = 1;
 		}
-		END { print map { "$_ 0-1\n" } grep { !$shown{$_} } keys %rules }' |
+		END { print map { "$_ 0-1 none\n" } grep { !$shown{$_} } keys %rules }' |
 		LC_ALL=C sort -u >expected
 	[ "$(wc -l <expected)" -gt 1000 ]
-	scan -b --max-findings-per-file=0 --rules=many.yar tree
+	scan --format=json --max-findings-per-file=0 --rules=many.yar tree
 	expect 1
-	found | cmp expected -
+	jq -r '"\(.rule) \(.path) \(.start)-\(.end) \(.string // "none")"' out | LC_ALL=C sort |
+		cmp expected -
 }
 
 @test "with rules of other kinds, both search the same bytes" {
@@ -247,9 +249,10 @@ two_words many 8000-8005" ]
 		[ "$(grep -o two_words out | wc -l)" -ge 3 ]
 	done
 	scan --format=json --rules=words.yar both.txt
-	[ "$(jq -r '[.rule, .start, .end, .line, .column] | join(" ")' out)" = "two_words 2 7 1 3
-two_words 8 13 2 1
-two_words 14 19 2 7" ]
+	[ "$(jq -r '[.rule, .start, .end, .line, .column, .string] | join(" ")' out)" = \
+		'two_words 2 7 1 3 $a
+two_words 8 13 2 1 $b
+two_words 14 19 2 7 $b' ]
 	cp out known
 	scan --format=sarif --rules=words.yar both.txt
 	[ "$(jq -c '.runs[0].tool.driver.rules' out)" = \
@@ -259,6 +262,8 @@ two_words 14 19 2 7" ]
 		"two_words 1:3-8
 two_words 2:1-6
 two_words 2:7-12" ]
+	[ "$(jq -c '[.runs[0].results[].properties]' out)" = \
+		'[{"string":"$a"},{"string":"$b"},{"string":"$b"}]' ]
 	scan --baseline=known --rules=words.yar both.txt
 	expect 0
 	[ ! -s out ]
@@ -276,13 +281,118 @@ both.txt:2:1" ]
 	[ "$(tail -1 err | jq -c .yara)" = '{"searched":1,"larger":0,"failed":0}' ]
 }
 
+@test "a finding has the name of its string, the first of several" {
+	cat >names.yar <<-'END'
+		rule first { strings: $y = "alpha" $x = /al.ha/ $ = "omega" condition: any of them }
+		rule second { strings: $x = "alpha" condition: $x }
+		rule whole { condition: filesize == 11 }
+	END
+	printf 'alpha omega' >f
+	scan --format=json --rules=names.yar -F -e alpha f
+	expect 1
+	[ "$(jq -r '[.rule, .start, .string // "none"] | join(" ")' out | LC_ALL=C sort)" = \
+		'e1 0 none
+first 0 $y
+first 6 $
+second 0 $x
+whole 0 none' ]
+	scan --format=sarif --rules=names.yar -F -e alpha f
+	[ "$(jq -r '.runs[0].results[] | [.ruleId, .properties.string // "none"] | join(" ")' out |
+		LC_ALL=C sort)" = 'e1 none
+first $
+first $y
+second $x
+whole none' ]
+	jq -e '.runs[0].results[] | select(.ruleId == "whole") | has("properties") | not' out
+}
+
+@test "a file without rules is named, and nothing is searched" {
+	printf '// nothing\n' >empty.yar
+	: >really.yar
+	printf 'private rule a { condition: true }\n' >private.yar
+	for strict in "" --strict-rules; do
+		scan $strict --rules=words.yar --rules=empty.yar --rules=really.yar --rules=private.yar both.txt
+		expect 2
+		[ ! -s out ]
+		[ "$(cat err)" = "pinion scan: empty.yar: has no rules
+pinion scan: really.yar: has no rules
+pinion scan: private.yar: has no rules" ]
+	done
+	# As files of other kinds are.
+	printf '# nothing\n' >empty.rules
+	scan --rules=words.yar --rules=empty.rules both.txt
+	complains 'empty.rules: has no rules'
+	# What a file includes counts as its own.
+	echo 'include "words.yar"' >including.yar
+	scan -c --rules=including.yar both.txt
+	[ "$(cat out)" = both.txt:3 ]
+}
+
+@test "external variables have the types of their values" {
+	cat >types.yar <<-'END'
+		rule whole { condition: number == -7 and not off and on }
+		rule part { condition: ratio > 2.49 and ratio < 2.51 and less < 0.0 }
+		rule text { condition: word contains "a=b" and empty == "" and version == "1.2.3" }
+	END
+	scan -b --yara-define=number=-7 --yara-define on=true --yara-define=off=false \
+		--yara-define=ratio=2.5 --yara-define=less=-.5 --yara-define=word=xa=b \
+		--yara-define=empty= --yara-define=version=1.2.3 --rules=types.yar one.txt
+	complains 'types.yar:2: '
+	scan -b --yara-define=number=-7 --yara-define on=true --yara-define=off=false \
+		--yara-define=ratio=2.5 --yara-define=less=-0.5 --yara-define=word=xa=b \
+		--yara-define=empty= --yara-define=version=1.2.3 --rules=types.yar one.txt
+	expect 1
+	[ "$(found)" = "part one.txt 0-1
+text one.txt 0-1
+whole one.txt 0-1" ]
+	# The last integers that there are; True is a string.
+	echo 'rule most { condition: a == 9223372036854775807 and b < -9223372036854775806 and c == "True" }' >most.yar
+	scan --yara-define=a=9223372036854775807 --yara-define=b=-9223372036854775808 \
+		--yara-define=c=True --rules=most.yar one.txt
+	expect 1
+	# A variable that no rule names, and one that is missing.
+	scan --yara-define=unused=1 --rules=words.yar both.txt
+	expect 1
+	scan --yara-define=a=1 --yara-define=c=x --rules=most.yar one.txt
+	complains 'most.yar:1: undefined identifier "b"; --yara-define=b=VALUE defines an external variable'
+}
+
+@test "external variables that are bad are lines, and status 2" {
+	for bad in a =1 9a=1 a-b=1 'a b=1' ''; do
+		scan --yara-define="$bad" --rules=words.yar both.txt
+		complains "--yara-define: '$bad' is not NAME=VALUE"
+	done
+	scan --yara-define=a=1 --yara-define=a=2 --rules=words.yar both.txt
+	complains '--yara-define: a is defined twice'
+	scan --yara-define=a=9223372036854775808 --rules=words.yar both.txt
+	complains '--yara-define: a=9223372036854775808 is beyond the numbers of YARA'
+	scan --yara-define=a=1 -F -e alpha both.txt
+	complains '--yara-define is about rules of YARA, and there are none'
+	# A run that goes on has the same.
+	echo 'rule deep { condition: depth > 1 }' >deep.yar
+	scan --checkpoint=log --yara-define=depth=2 --rules=deep.yar both.txt
+	expect 1
+	scan --checkpoint=log --resume --yara-define=depth=1 --rules=deep.yar both.txt
+	expect 2
+	grep -q yara-define err
+	pinion rules --yara-define=depth=2 check deep.yar
+	expect 0
+	[ "$(cat out)" = "deep.yar: 1 rules" ]
+	pinion rules --rules=deep.yar --yara-define=depth=2 test both.txt
+	expect 1
+	[ "$(found)" = "deep both.txt 0-1" ]
+	pinion rules check deep.yar
+	expect 2
+	grep -q 'deep.yar:1: undefined identifier "depth"; --yara-define=depth=VALUE' err
+}
+
 @test "rules that do not compile are lines, and status 2" {
 	printf 'rule a {\n condition:\n  $x\n}\n' >bad.yar
 	scan --rules=bad.yar both.txt
 	complains 'bad.yar:4: undefined string "$x"'
 	printf 'rule a {\n condition:\n  filename == "x"\n}\n' >bad.yar
 	scan --rules=bad.yar both.txt
-	complains 'bad.yar:3: undefined identifier "filename"; pinion has no external variables'
+	complains 'bad.yar:3: undefined identifier "filename"; --yara-define=filename=VALUE defines an external variable'
 	printf 'rule a { condition: true }\nrule a { condition: true }\n' >bad.yar
 	scan --rules=bad.yar both.txt
 	complains 'bad.yar:2: duplicated identifier "a"'

@@ -20,6 +20,7 @@ enum {
 	OPTION_BUILTIN,
 	OPTION_EXAMPLES,
 	OPTION_STRICT,
+	OPTION_YARA_DEFINE,
 	OPTION_COUNT,
 };
 
@@ -31,6 +32,7 @@ static const struct option_spec rules_options[OPTION_COUNT] = {
 		"test: report well-known examples and test keys", NULL},
 	[OPTION_STRICT] = {0, "strict-rules", NULL, "parts that are not supported are errors",
 		NULL},
+	[OPTION_YARA_DEFINE] = {YARA_SPEC_DEFINE},
 };
 
 struct job {
@@ -195,7 +197,9 @@ static bool show_dropped(const struct job *job)
 /* A scan of the files with these rules. */
 static int test_rules(const struct job *job)
 {
-	size_t count = 2 * (size_t)job->patterns.file_count + (size_t)job->operand_count + 8;
+	const struct yara_defines *defines = &job->patterns.yara_defines;
+	size_t count = 2 * ((size_t)job->patterns.file_count + defines->count) +
+		(size_t)job->operand_count + 8;
 	char **arguments = calloc(count, sizeof(*arguments));
 	int used = 0;
 	int status;
@@ -209,6 +213,10 @@ static int test_rules(const struct job *job)
 	for (uint32_t i = 0; i < job->patterns.file_count; i++) {
 		arguments[used++] = (char *)"--rules";
 		arguments[used++] = (char *)job->files[i];
+	}
+	for (uint32_t i = 0; i < defines->count; i++) {
+		arguments[used++] = (char *)"--yara-define";
+		arguments[used++] = (char *)defines->items[i].text;
 	}
 	if (job->patterns.with_builtin) {
 		arguments[used++] = (char *)"--builtin";
@@ -292,6 +300,8 @@ static bool take_option(struct job *job, int option, const char *value)
 	case OPTION_EXAMPLES:
 		job->patterns.with_examples = true;
 		return true;
+	case OPTION_YARA_DEFINE:
+		return yara_defines_parse(&job->patterns.yara_defines, value);
 	default:
 		job->patterns.is_strict = true;
 		return true;
@@ -320,6 +330,7 @@ static int rules_run(const struct command *command, int argc, char **argv)
 		status = run_verb(&job);
 	}
 	free(job.files);
+	yara_defines_fini(&job.patterns.yara_defines);
 	return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of candidates. Both orders are total over (rule, start, end).
+ * The list of candidates. Both orders are total over (rule, start, end), and
+ * the second over those with a string, too.
  */
 #include "tools/scan/candidates.h"
 
@@ -44,7 +45,8 @@ static int compare_by_start(const void *left, const void *right)
 	int order = compare(a->start, b->start);
 
 	order = order != 0 ? order : compare(a->end, b->end);
-	return order != 0 ? order : compare(a->rule, b->rule);
+	order = order != 0 ? order : compare(a->rule, b->rule);
+	return order != 0 ? order : compare(a->string, b->string);
 }
 
 void candidates_sort_by_end(struct candidates *list)

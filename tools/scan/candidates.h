@@ -21,6 +21,8 @@ struct candidate {
 	 */
 	uint8_t head[4];
 	bool is_example; /* found, and not to be shown: examples.h */
+	/* Of YARA: as finding.string. */
+	uint32_t string;
 };
 
 /* A growable list. Zero-initialise. */
@@ -36,7 +38,7 @@ int candidates_add(struct candidates *list, const struct candidate *item);
 /* By rule, then end: the order in which findings are decided. */
 void candidates_sort_by_end(struct candidates *list);
 
-/* By start, then end, then rule: the order in which findings are shown. */
+/* By start, end, rule and string: the order in which findings are shown. */
 void candidates_sort_by_start(struct candidates *list);
 
 void candidates_free(struct candidates *list);

@@ -19,6 +19,7 @@
 enum scan_option {
 	OPTION_REGEX,
 	OPTION_RULES,
+	OPTION_YARA_DEFINE,
 	OPTION_YARA_MAX_SIZE,
 	OPTION_STRICT,
 	OPTION_BUILTIN,
@@ -94,6 +95,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: lines, TOML, or YARA",
 		"Lines are ID<TAB>REGEX; empty ones, and those that start with #, are skipped. "
 		"TOML is as gitleaks and betterleaks have it. May be given several times."},
+	[OPTION_YARA_DEFINE] = {YARA_SPEC_DEFINE},
 	[OPTION_YARA_MAX_SIZE] = {YARA_SPEC_MAX_FILESIZE},
 	[OPTION_STRICT] = {0, "strict-rules", NULL,
 		"what a rules file has and pinion lacks: an error",
@@ -201,6 +203,11 @@ static bool parse_rules(struct scan_options *options, const char *value)
 	return options_append(&options->patterns.files, &options->patterns.file_count, value);
 }
 
+static bool parse_yara_define(struct scan_options *options, const char *value)
+{
+	return yara_defines_parse(&options->patterns.yara_defines, value);
+}
+
 /* libyara has matches of 31 bits. */
 static bool parse_yara_max_size(struct scan_options *options, const char *value)
 {
@@ -304,6 +311,7 @@ struct taker {
 static const struct taker takers[OPTION_COUNT] = {
 	[OPTION_REGEX] = {.own = parse_regex},
 	[OPTION_RULES] = {.own = parse_rules},
+	[OPTION_YARA_DEFINE] = {.own = parse_yara_define},
 	[OPTION_YARA_MAX_SIZE] = {.own = parse_yara_max_size},
 	[OPTION_STRICT] = FLAG(patterns.is_strict),
 	[OPTION_BUILTIN] = FLAG(patterns.with_builtin),
@@ -362,6 +370,10 @@ static bool check_rules(const struct scan_options *options, const struct rules *
 {
 	if (rules->yara_count > 0 && options->report.style.has_context) {
 		report_line("-A, -B and -C know no rules of YARA");
+		return false;
+	}
+	if (rules->yara_count == 0 && options->patterns.yara_defines.count > 0) {
+		report_line("--yara-define is about rules of YARA, and there are none");
 		return false;
 	}
 	return true;
@@ -450,6 +462,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	report_options_fini(&options.report);
 	free(options.patterns.expressions);
 	free(options.patterns.files);
+	yara_defines_fini(&options.patterns.yara_defines);
 	scanning_options_fini(&options.scanning);
 	return status;
 }

@@ -5,6 +5,7 @@
  */
 #include "tools/scan/expression.h"
 
+#include "tools/scan/byte_pairs.h"
 #include "tools/scan/expression_tree.h"
 
 #include <math.h>
@@ -245,13 +246,30 @@ static struct value change_case(
 	return bytes == NULL ? unknown : of_text(bytes, text->length);
 }
 
+static bool may_contain(const struct byte_pairs *pairs, const struct expression_text *part)
+{
+	const uint8_t *bytes = (const uint8_t *)part->bytes;
+	size_t length = part->length;
+
+	return length < 2 ||
+		(byte_pairs_have(pairs, bytes[0], bytes[1]) &&
+			byte_pairs_have(pairs, bytes[length - 2], bytes[length - 1]));
+}
+
 static struct value contains_any(struct evaluation *evaluation, const struct expression_node *node,
 	const struct expression_text *text)
 {
 	struct value lower = change_case(evaluation, text, false);
+	struct byte_pairs pairs = {{0}};
+	bool has_pairs = lower.is_known && node->item_count >= BYTE_PAIRS_WORDS_MIN;
 
+	for (size_t i = 1; has_pairs && i < lower.text.length; i++) {
+		byte_pairs_add(
+			&pairs, (uint8_t)lower.text.bytes[i - 1], (uint8_t)lower.text.bytes[i]);
+	}
 	for (uint32_t i = 0; lower.is_known && i < node->item_count; i++) {
-		if (contains(&lower.text, &node->items[i])) {
+		if ((!has_pairs || may_contain(&pairs, &node->items[i])) &&
+			contains(&lower.text, &node->items[i])) {
 			return of_truth(true);
 		}
 	}

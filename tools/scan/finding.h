@@ -31,6 +31,7 @@ struct finding {
 	uint8_t *text;
 	uint64_t text_start; /* offset of text[0] in the file */
 	uint32_t text_bytes;
+	uint32_t string; /* of a YARA rule: yara_rules_string(); 0: it has none */
 	/* Its commit may have it: rule_subject.is_of_allowed_commit. */
 	bool is_of_allowed_commit;
 };

@@ -44,6 +44,7 @@ int findings_held_add_within(const struct findings *findings, struct findings_fi
 		.secret_start = candidate->start,
 		.secret_end = candidate->end,
 		.rule = candidate->rule,
+		.string = candidate->string,
 	};
 	int error;
 

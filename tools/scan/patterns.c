@@ -85,6 +85,7 @@ static struct rules_reader reader_of(const struct scan_patterns *patterns, struc
 		.names_all = patterns->names_all,
 		.with_examples = patterns->with_examples,
 		.has_one_file = patterns->has_one_file,
+		.yara_defines = &patterns->yara_defines,
 		.silence_ns_max = patterns->silence_ns_max,
 	};
 }

@@ -7,6 +7,7 @@
 
 #include "tools/scan/matcher.h"
 #include "tools/scan/rules.h"
+#include "tools/scan/yara_defines.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,14 +18,15 @@ struct scan_patterns {
 	uint32_t expression_count;
 	const char **files; /* of --rules, in order */
 	uint32_t file_count;
-	bool are_literals;  /* -F: those of -e */
-	bool with_builtin;  /* --builtin: in addition to the above */
-	bool with_examples; /* --include-examples */
-	bool is_strict;	    /* --strict-rules */
-	bool is_uncached;   /* --no-cache */
-	bool is_silent;	    /* only errors are reported */
-	bool names_all;	    /* every part that is not supported */
-	bool has_one_file;  /* a file of YARA rules may not include others */
+	bool are_literals;		  /* -F: those of -e */
+	bool with_builtin;		  /* --builtin: in addition to the above */
+	bool with_examples;		  /* --include-examples */
+	bool is_strict;			  /* --strict-rules */
+	bool is_uncached;		  /* --no-cache */
+	bool is_silent;			  /* only errors are reported */
+	bool names_all;			  /* every part that is not supported */
+	bool has_one_file;		  /* a file of YARA rules may not include others */
+	struct yara_defines yara_defines; /* --yara-define */
 	/* A pipe of rules that brings nothing is given up; 0: never. */
 	uint64_t silence_ns_max;
 	uint32_t count_max;    /* --max-rules */

@@ -63,6 +63,7 @@ struct report_finding {
 	const uint8_t *text;
 	uint64_t text_start;
 	uint32_t text_bytes;
+	const char *string;	     /* of a YARA rule, that it matches: `$a`; NULL: none */
 	const char *decoded;	     /* the form of the text that it is in; NULL: bytes */
 	const uint8_t *head;	     /* its first four bytes, zeros: not known */
 	struct evidence_place place; /* as far as it was asked for */

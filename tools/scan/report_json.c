@@ -78,6 +78,9 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	output_text_string(lines, ",\"fingerprint\":\"");
 	output_text_string(lines, finding->fingerprint);
 	output_text_string(lines, "\"");
+	if (finding->string != NULL) {
+		append_string(lines, "string", finding->string);
+	}
 	append_facts(out);
 	if (out->style->redact_percent != REPORT_REDACT_STANDARD) {
 		struct output_text excerpt = {0};

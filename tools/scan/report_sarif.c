@@ -145,32 +145,50 @@ static void append_region(struct output_text *lines, const struct report_finding
 	output_text_string(lines, "}");
 }
 
-/* SARIF has no place for the commit of a result but its own properties. */
-static void append_facts(const struct report_out *out)
+struct property {
+	const char *name;
+	const char *value; /* NULL: not known */
+};
+
+static void append_property(
+	struct output_text *lines, const struct property *property, bool is_first)
 {
-	const struct source_facts *facts = out->facts;
-	const char *const names[] = {"blob", "commit", "author", "email", "date"};
-	const char *values[sizeof(names) / sizeof(names[0])];
+	struct output_text shown = {0};
 
-	if (facts == NULL) {
-		return;
-	}
-	values[0] = facts->blob;
-	values[1] = facts->commit;
-	values[2] = facts->author;
-	values[3] = facts->email;
-	values[4] = facts->date;
-	output_text_string(out->lines, ",\"properties\":{");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && values[i] != NULL; i++) {
-		struct output_text shown = {0};
+	output_text_format(lines, "%s\"%s\":", is_first ? "" : ",", property->name);
+	output_text_escaped(&shown, property->value, strlen(property->value), true);
+	output_text_json(lines, shown.bytes, shown.length);
+	lines->failed = lines->failed || shown.failed;
+	output_text_free(&shown);
+}
 
-		output_text_format(out->lines, "%s\"%s\":", i == 0 ? "" : ",", names[i]);
-		output_text_escaped(&shown, values[i], strlen(values[i]), true);
-		output_text_json(out->lines, shown.bytes, shown.length);
-		out->lines->failed = out->lines->failed || shown.failed;
-		output_text_free(&shown);
+/*
+ * SARIF has no place for the commit of a result, nor for the string of a YARA
+ * rule, but a result's own properties.
+ */
+static void append_properties(const struct report_out *out, const struct report_finding *finding)
+{
+	static const struct source_facts none;
+	const struct source_facts *facts = out->facts != NULL ? out->facts : &none;
+	const struct property properties[] = {
+		{"blob", facts->blob},
+		{"commit", facts->commit},
+		{"author", facts->author},
+		{"email", facts->email},
+		{"date", facts->date},
+		{"string", finding->string},
+	};
+	bool is_first = true;
+
+	for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++) {
+		if (properties[i].value == NULL) {
+			continue;
+		}
+		output_text_string(out->lines, is_first ? ",\"properties\":{" : "");
+		append_property(out->lines, &properties[i], is_first);
+		is_first = false;
 	}
-	output_text_string(out->lines, "}");
+	output_text_string(out->lines, is_first ? "" : "}");
 }
 
 static void append_finding(const struct report_out *out, const struct report_finding *finding)
@@ -193,7 +211,7 @@ static void append_finding(const struct report_out *out, const struct report_fin
 	append_region(lines, finding);
 	output_text_format(
 		lines, "}}],\"partialFingerprints\":{\"pinion/v1\":\"%s\"}", finding->fingerprint);
-	append_facts(out);
+	append_properties(out, finding);
 	output_text_string(lines, "}");
 }
 

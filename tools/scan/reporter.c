@@ -9,6 +9,7 @@
 #include "tools/report.h"
 #include "tools/scan/context.h"
 #include "tools/scan/decode.h"
+#include "tools/scan/yara_rules.h"
 
 #include <string.h>
 
@@ -160,6 +161,7 @@ static void take_finding(struct reporter *reporter, const struct evidence_needs 
 		.text_start = found->text_start,
 		.text_bytes = found->text_bytes,
 		.head = found->head,
+		.string = yara_rules_string(reporter->rules->yara, found->string),
 	};
 	if (evidence_needed(needs)) {
 		evidence_find(&searched->evidence, reporter->rules, found, &finding->place);

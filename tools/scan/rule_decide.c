@@ -4,6 +4,7 @@
  */
 #include "tools/scan/rule_filter.h"
 
+#include "tools/scan/byte_pairs.h"
 #include "tools/scan/confirm.h"
 #include "tools/scan/rules.h"
 
@@ -238,10 +239,8 @@ static uint8_t lower(uint8_t byte)
 	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
 }
 
-static bool contains(const uint8_t *text, size_t length, const char *word)
+static bool contains(const uint8_t *text, size_t length, const char *word, size_t size)
 {
-	size_t size = strlen(word);
-
 	for (size_t from = 0; from + size <= length; from++) {
 		size_t i = 0;
 
@@ -255,10 +254,29 @@ static bool contains(const uint8_t *text, size_t length, const char *word)
 	return false;
 }
 
+static bool may_contain(const struct byte_pairs *pairs, const char *word, size_t size)
+{
+	const uint8_t *bytes = (const uint8_t *)word;
+
+	return size < 2 ||
+		(byte_pairs_have(pairs, lower(bytes[0]), lower(bytes[1])) &&
+			byte_pairs_have(pairs, lower(bytes[size - 2]), lower(bytes[size - 1])));
+}
+
 static bool contains_any(const struct rule_words *words, const struct rule_subject *subject)
 {
+	const uint8_t *secret = subject->secret;
+	struct byte_pairs pairs = {{0}};
+	bool has_pairs = words->count >= BYTE_PAIRS_WORDS_MIN;
+
+	for (size_t i = 1; has_pairs && i < subject->secret_bytes; i++) {
+		byte_pairs_add(&pairs, lower(secret[i - 1]), lower(secret[i]));
+	}
 	for (uint32_t i = 0; i < words->count; i++) {
-		if (contains(subject->secret, subject->secret_bytes, words->items[i])) {
+		size_t size = strlen(words->items[i]);
+
+		if ((!has_pairs || may_contain(&pairs, words->items[i], size)) &&
+			contains(secret, subject->secret_bytes, words->items[i], size)) {
 			return true;
 		}
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Blocks from which pieces are cut; larger pieces have a block of their own.
+ * The first is small, as a filter that is evaluated takes some hundred bytes,
+ * and a block's bytes are set to zero.
  */
 #include "tools/scan/rule_memory.h"
 
@@ -16,6 +18,7 @@ struct rule_memory_block {
 };
 
 enum {
+	FIRST_BLOCK_BYTES = 1 << 10,
 	BLOCK_BYTES = 16 << 10,
 	ALIGNMENT = _Alignof(max_align_t),
 };
@@ -32,6 +35,13 @@ static struct rule_memory_block *add_block(struct rule_memory *memory, size_t ca
 	return block;
 }
 
+static size_t next_capacity(const struct rule_memory_block *last)
+{
+	size_t capacity = last == NULL ? FIRST_BLOCK_BYTES : 2 * last->capacity;
+
+	return capacity < BLOCK_BYTES ? capacity : BLOCK_BYTES;
+}
+
 void *rule_memory_take(struct rule_memory *memory, size_t bytes)
 {
 	struct rule_memory_block *block = memory->blocks;
@@ -42,7 +52,9 @@ void *rule_memory_take(struct rule_memory *memory, size_t bytes)
 		return NULL;
 	}
 	if (block == NULL || rounded > block->capacity - block->used) {
-		block = add_block(memory, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES);
+		size_t capacity = next_capacity(block);
+
+		block = add_block(memory, rounded > capacity ? rounded : capacity);
 		if (block == NULL) {
 			return NULL;
 		}

@@ -27,6 +27,8 @@ enum rules_remark {
 	RULES_REMARK_NOTE,	  /* by design, for the reader to know */
 };
 
+struct yara_defines; /* yara_defines.h */
+
 /* Called for each remark; `line` is 0 when it is about the whole file. */
 typedef void (*rules_remark_fn)(
 	enum rules_remark remark, const char *file, uint32_t line, const char *reason);
@@ -35,11 +37,12 @@ typedef void (*rules_remark_fn)(
 struct rules_reader {
 	struct rules *rules;
 	rules_remark_fn remark;
-	bool is_strict;		 /* unsupported parts are errors */
-	bool names_all;		 /* not the first RULES_UNSUPPORTED_MAX of a file alone */
-	bool with_examples;	 /* of the built-in set, where a file extends it */
-	bool has_one_file;	 /* YARA's includes are errors */
-	uint64_t silence_ns_max; /* of a pipe; 0: no limit */
+	bool is_strict;	    /* unsupported parts are errors */
+	bool names_all;	    /* not the first RULES_UNSUPPORTED_MAX of a file alone */
+	bool with_examples; /* of the built-in set, where a file extends it */
+	bool has_one_file;  /* YARA's includes are errors */
+	const struct yara_defines *yara_defines; /* NULL: none */
+	uint64_t silence_ns_max;		 /* of a pipe; 0: no limit */
 	/* Rules that would ask a service about a secret. */
 	uint32_t validated_count;
 };

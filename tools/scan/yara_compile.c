@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REASON_BYTES = 512, ERRORS_MAX = 20 };
+enum { REASON_BYTES = 512, MESSAGE_BYTES = REASON_BYTES + 64, ERRORS_MAX = 20 };
 
 /* A file that another one includes: by which name, and where it is. */
 struct include {
@@ -53,18 +53,32 @@ static const char *path_of(const struct compiling *compiling, const char *name)
 	return compiling->file;
 }
 
+static void write_reason(
+	const struct compiling *compiling, const char *message, char out_reason[MESSAGE_BYTES])
+{
+	static const char unknown[] = "undefined identifier \"";
+	const char *name = message + sizeof(unknown) - 1;
+
+	if (compiling->missing[0] != '\0') {
+		snprintf(out_reason, MESSAGE_BYTES, "%s", compiling->missing);
+	} else if (strncmp(message, unknown, sizeof(unknown) - 1) == 0) {
+		snprintf(out_reason, MESSAGE_BYTES,
+			"%.200s; --yara-define=%.*s=VALUE defines an external variable", message,
+			(int)strcspn(name, "\""), name);
+	} else {
+		snprintf(out_reason, MESSAGE_BYTES, "%s", message);
+	}
+}
+
 static void on_message(int level, const char *file_name, int line, const YR_RULE *rule,
 	const char *message, void *user_data)
 {
 	struct compiling *compiling = user_data;
 	const char *file = path_of(compiling, file_name);
-	bool is_unknown = strncmp(message, "undefined identifier", 20) == 0;
-	char reason[REASON_BYTES + 64];
+	char reason[MESSAGE_BYTES];
 
 	(void)rule;
-	snprintf(reason, sizeof(reason), "%s%s",
-		compiling->missing[0] != '\0' ? compiling->missing : message,
-		is_unknown ? "; pinion has no external variables" : "");
+	write_reason(compiling, message, reason);
 	if (level != YARA_ERROR_LEVEL_ERROR) {
 		if (compiling->warning_count++ == 0) {
 			compiling->first_line = (uint32_t)line;

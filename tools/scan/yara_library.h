@@ -14,6 +14,10 @@
 #define YARA_LIBRARY_FUNCTIONS(X) \
 	X(yr_compiler_add_file) \
 	X(yr_compiler_create) \
+	X(yr_compiler_define_boolean_variable) \
+	X(yr_compiler_define_float_variable) \
+	X(yr_compiler_define_integer_variable) \
+	X(yr_compiler_define_string_variable) \
 	X(yr_compiler_destroy) \
 	X(yr_compiler_get_rules) \
 	X(yr_compiler_set_callback) \

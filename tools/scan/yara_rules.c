@@ -6,6 +6,7 @@
 
 #include "tools/growing.h"
 #include "tools/scan/yara_compile.h"
+#include "tools/scan/yara_defines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -200,6 +201,7 @@ static int add_rule(
 		reader->remark(RULES_REMARK_ERROR, file, 0, reason);
 		return -EINVAL;
 	}
+	rules->yara->sources[index].rule_count++;
 	return error;
 }
 
@@ -245,14 +247,20 @@ static int list_rules(const struct rules_reader *reader)
 	return error;
 }
 
-static int check_count(const struct rules_reader *reader)
+/* Of private rules alone nothing is shown: other files do not see them. */
+static int check_counts(const struct rules_reader *reader)
 {
-	if (reader->rules->yara_count == 0) {
-		reader->remark(RULES_REMARK_ERROR, reader->rules->yara->sources[0].file, 0,
-			"has no rules");
-		return -EINVAL;
+	const struct yara_rules *yara = reader->rules->yara;
+	int error = 0;
+
+	for (size_t i = 0; i < yara->source_count; i++) {
+		if (yara->sources[i].rule_count == 0) {
+			reader->remark(
+				RULES_REMARK_ERROR, yara->sources[i].file, 0, "has no rules");
+			error = -EINVAL;
+		}
 	}
-	return 0;
+	return error;
 }
 
 /* Of a match its place is all that is asked for, and a file may have many. */
@@ -275,6 +283,7 @@ int yara_rules_compile(const struct rules_reader *reader)
 	if (!initialise(yara) || yara_library.yr_compiler_create(&compiler) != ERROR_SUCCESS) {
 		return -ENOMEM;
 	}
+	error = yara_defines_apply(reader->yara_defines, compiler);
 	for (size_t i = 0; i < yara->source_count && error == 0; i++) {
 		error = yara_compile_file(reader, compiler, i);
 	}
@@ -286,7 +295,12 @@ int yara_rules_compile(const struct rules_reader *reader)
 	if (error == 0) {
 		error = list_rules(reader);
 	}
-	return error == 0 ? check_count(reader) : error;
+	return error == 0 ? check_counts(reader) : error;
+}
+
+const char *yara_rules_string(const struct yara_rules *yara, uint32_t number)
+{
+	return number == 0 ? NULL : yara->compiled->strings_table[number - 1].identifier;
 }
 
 static void destroy_compiled(struct yara_rules *yara)
@@ -304,6 +318,13 @@ int yara_rules_compile(const struct rules_reader *reader)
 {
 	(void)reader;
 	return -EINVAL;
+}
+
+const char *yara_rules_string(const struct yara_rules *yara, uint32_t number)
+{
+	(void)yara;
+	(void)number;
+	return NULL;
 }
 
 static void destroy_compiled(struct yara_rules *yara)

@@ -19,6 +19,7 @@ struct yara_source {
 	const char *file;
 	char *bytes;
 	size_t length;
+	uint32_t rule_count; /* those that are shown; yara_rules_compile() */
 };
 
 struct yara_rules {
@@ -48,6 +49,12 @@ int yara_rules_keep(const struct rules_reader *reader, struct rules_source *sour
  * Returns 0; -EINVAL after remarks; or -ENOMEM.
  */
 int yara_rules_compile(const struct rules_reader *reader);
+
+/*
+ * The name of the string that a finding has by its number, `$a`, or `$` of one
+ * that has no name. NULL: the number is 0. Valid as long as the rules.
+ */
+const char *yara_rules_string(const struct yara_rules *yara, uint32_t number);
 
 /* NULL is accepted. */
 void yara_rules_destroy(struct yara_rules *yara);

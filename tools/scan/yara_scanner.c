@@ -24,16 +24,15 @@ struct yara_scanner {
 	struct yara_trouble *trouble;
 };
 
-static int add(struct yara_scanner *scanner, uint32_t rule, uint64_t start, uint64_t end)
+static int add(struct yara_scanner *scanner, struct candidate *candidate)
 {
-	struct candidate candidate = {.start = start, .end = end, .rule = rule};
-	size_t length = (size_t)(end - start);
+	size_t length = (size_t)(candidate->end - candidate->start);
 
 	if (length > 0) {
-		memcpy(candidate.head, scanner->bytes + start,
-			length < sizeof(candidate.head) ? length : sizeof(candidate.head));
+		memcpy(candidate->head, scanner->bytes + candidate->start,
+			length < sizeof(candidate->head) ? length : sizeof(candidate->head));
 	}
-	return candidates_add(scanner->found, &candidate);
+	return candidates_add(scanner->found, candidate);
 }
 
 /*
@@ -49,16 +48,15 @@ static int take_string(
 	int error = 0;
 
 	while (next != NULL && error == 0 && (max == 0 || count <= max)) {
+		struct candidate candidate = {.rule = rule, .string = string->idx + 1};
 		YR_MATCH match;
-		uint64_t start;
-		uint64_t end;
 
 		memcpy(&match, next, sizeof(match));
 		next = match.next;
-		start = (uint64_t)(match.base + match.offset);
-		end = start + (uint64_t)match.match_length;
-		if (!match.is_private && end <= scanner->length) {
-			error = add(scanner, rule, start, end);
+		candidate.start = (uint64_t)(match.base + match.offset);
+		candidate.end = candidate.start + (uint64_t)match.match_length;
+		if (!match.is_private && candidate.end <= scanner->length) {
+			error = add(scanner, &candidate);
 			count++;
 		}
 	}
@@ -85,7 +83,9 @@ static int take_rule(struct yara_scanner *scanner, YR_SCAN_CONTEXT *context, YR_
 		error = error == 0 ? take_string(scanner, context, string, index) : error;
 	}
 	if (error == 0 && scanner->found->count == count_before) {
-		error = add(scanner, index, 0, scanner->length > 0 ? 1 : 0);
+		struct candidate whole = {.end = scanner->length > 0 ? 1 : 0, .rule = index};
+
+		error = add(scanner, &whole);
 	}
 	return error;
 }

@@ -179,6 +179,34 @@ static void check_finding(void)
 	check("finding[\"secret\"][5:999] == \"ve_AbC123\"", 't');
 }
 
+/* As a list of many words does it. */
+static void check_word(const char *word, char expected)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		"containsAny(finding[\"secret\"], "
+		"[\"q1\", \"q2\", \"q3\", \"q4\", \"q5\", \"q6\", \"%s\", \"q7\"])",
+		word);
+	check(text, expected);
+}
+
+static void check_words(void)
+{
+	static const char *const there[] = {
+		"sk", "SK_LIVE", "123", "e_A", "3", "s", "", "sk_live_abc123", "_l", "23", "abc1"};
+	/* Their first and last pairs are there; or they are too long. */
+	static const char *const absent[] = {
+		"sk_123", "liabc", "lily", "sk_live_abc1234", "xsk", "1233", "q8", "z"};
+
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
+		check_word(there[i], 't');
+	}
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+		check_word(absent[i], 'f');
+	}
+}
+
 static void check_functions(void)
 {
 	check("matchesAny(finding[\"secret\"], [`^x`, `^sk_`])", 't');
@@ -316,6 +344,7 @@ int main(void)
 	check_operators();
 	check_finding();
 	check_functions();
+	check_words();
 	check_unknown();
 	check_refusals();
 	check_bounds();

@@ -224,6 +224,11 @@ static struct rule_allowlist *add_list(struct rule_filter *filter)
 static void check_allowlists(void)
 {
 	static const char text[] = "k=one x\nk=two\nk=test3 # fine\n";
+	/* One of many stop words, and what it leaves. */
+	static const char *const words[][2] = {{"TeSt", "r:one r:two"}, {"t3", "r:one r:two"},
+		{"EST3", "r:one r:two"}, {"two", "r:one r:test3"}, {"o", "r:test3"},
+		{"test3", "r:one r:two"}, {"te3", "r:one r:two r:test3"},
+		{"test33", "r:one r:two r:test3"}, {"", ""}};
 	static char far[16384];
 	struct subject subject = {0};
 	struct rule_allowlist *list;
@@ -232,6 +237,16 @@ static void check_allowlists(void)
 	(void)rule_regexes_add(&list->regexes, "^t.o$");
 	(void)rule_words_add(&list->stopwords, "TEST");
 	expect_found("a secret's expression or a word", &subject, text, "r:one");
+
+	for (size_t word = 0; word < sizeof(words) / sizeof(words[0]); word++) {
+		subject = (struct subject){0};
+		list = add_list(add_rule(&subject, "r", "k=([a-z0-9]+)"));
+		for (int i = 0; i < 9; i++) {
+			(void)rule_words_add(&list->stopwords, "absent");
+		}
+		(void)rule_words_add(&list->stopwords, words[word][0]);
+		expect_found(words[word][0], &subject, text, words[word][1]);
+	}
 
 	subject = (struct subject){0};
 	list = add_list(add_rule(&subject, "r", "k=([a-z0-9]+)"));

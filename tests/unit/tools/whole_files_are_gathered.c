@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: what YARA searches is all of a file, whatever its windows are, nothing
- * of one that is too long, and never more files at once than memory is for.
+ * of one that is too long, and never more files at once than memory is for. Of
+ * strings that match the same bytes the first is kept, in whatever order the
+ * matches came.
  *
  * Method: a random file with a hole in random windows that overlap; windows up
- * to a limit and a byte beyond it; gaps; limits of files and workers.
+ * to a limit and a byte beyond it; gaps; limits of files and workers; three
+ * strings at one place, in each order.
  */
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
+#include "tools/scan/findings_whole.h"
 #include "tools/scan/job.h"
 #include "tools/scan/whole.h"
 
@@ -105,6 +109,33 @@ static long long in_flight(uint64_t bytes_max, uint32_t worker_count)
 	return yara_search_files_in_flight(&job, worker_count);
 }
 
+static void check_strings(void)
+{
+	static const uint32_t orders[][3] = {
+		{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}};
+	struct rule rule = {.id = NULL, .is_yara = true};
+	const struct rules rules = {.items = &rule, .yara_count = 1};
+	const struct findings findings = {.rules = &rules};
+
+	for (size_t order = 0; order < sizeof(orders) / sizeof(orders[0]); order++) {
+		struct findings_file searched = {.is_ready = false};
+		struct candidates found = {.items = NULL};
+
+		findings_file_init(&searched);
+		for (size_t i = 0; i < 3; i++) {
+			const struct candidate candidate = {
+				.start = 7, .end = 9, .string = orders[order][i]};
+
+			expect_number("added", 0, candidates_add(&found, &candidate));
+		}
+		expect_number("chosen", 0, findings_whole_choose(&findings, &searched, &found));
+		expect_number("one finding", 1, (long long)found.count);
+		expect_number("the first string", 1, found.items[0].string);
+		candidates_free(&found);
+		findings_file_fini(&searched);
+	}
+}
+
 int main(void)
 {
 	random_begin(&source);
@@ -117,6 +148,7 @@ int main(void)
 		gather(0, FILE_BYTES - 1, false);
 	}
 	check_lone();
+	check_strings();
 	/* 1 GiB of files, two for each worker at least, and 64 at most. */
 	expect_number("64 MiB", 16, in_flight(64 << 20, 2));
 	expect_number("64 MiB of many", 80, in_flight(64 << 20, 40));

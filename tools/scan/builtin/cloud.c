@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Built-in rules: keys and tokens of clouds, hosts, networks and clusters.
+ *
+ * The key file of a Google service account is known by the id of its key, which
+ * Google writes before the key itself; files of tests and documentation have
+ * words there. In a file with its members in another order pem-private-key
+ * finds the key.
  */
 #include "tools/scan/builtin/families.h"
 
@@ -55,7 +60,8 @@ static const struct rule_builtin rules[] = {
 	{"gcp-oauth-access-token", "Google OAuth access token", "\\bya29\\.[A-Za-z0-9_-]{60,1024}"},
 	{"gcp-oauth-refresh-token", "Google OAuth refresh token", "\\b1//0[A-Za-z0-9_-]{60,250}"},
 	{"gcp-service-account", "Google service account key file",
-		"\"type\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"service_account\"(,|[[:blank:]\r]|$)"},
+		"\"type\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"service_account\",[^{}]{0,200}"
+		"\"private_key_id\"[[:blank:]]{0,8}:[[:blank:]]{0,8}\"[a-f0-9]{40}\""},
 	{"google-oauth-secret", "Google OAuth client secret", "\\bGOCSPX-[A-Za-z0-9_-]{28}"},
 	{"heroku-key", "Heroku API key", "\\bHRKU-[A-Za-z0-9_-]{60}"},
 	{"kubeadm-bootstrap-token", "Kubernetes bootstrap token of kubeadm",

@@ -22,9 +22,14 @@
  *
  * Rules cost time in text that holds none of them, and the shorter their
  * literals the more: a literal of two bytes, as of `SK[a-f0-9]`, makes a scan
- * take half as long again, and each further one of three bytes some 1 %. The
- * library expands a class of up to eleven letters into literals of its own; it
- * makes one class of alternatives that differ in a letter.
+ * take half as long again. The library expands a class of up to eleven letters
+ * into literals of its own, and makes one class of alternatives that differ in
+ * a letter, however they are written. These rules have 316 literals. Up to 96
+ * are searched for by shuffles of bytes, 2.3 instructions a byte; more of them
+ * by a table of 64 KiB, which takes 3.28 instructions a byte if no text is like
+ * a literal, and 3.36 of them in source code. The 3300 places in a MiB that are
+ * like one are mostly like parts of several; rules with literals of three bytes
+ * have a third of the branches there that the processor guesses wrong.
  */
 #ifndef PINION_TOOLS_SCAN_BUILTIN_FAMILIES_H
 #define PINION_TOOLS_SCAN_BUILTIN_FAMILIES_H

@@ -3,6 +3,13 @@
  * Built-in rules: private keys, hashes of passwords, and files that hold them,
  * of no issuer in particular. PEM headers are written so that they do not match
  * themselves.
+ *
+ * A key in PEM is its header and the start of its body, so that a header that
+ * code writes, or that a placeholder follows, is none, and another key in the
+ * same file has another fingerprint. In base64 a DER sequence begins with `M`
+ * and one of `C` to `I`, OpenSSH's format with its name. Between header and
+ * body is what ends a line in a file or in a string of some language; within a
+ * string of JSON a slash may have a backslash before it.
  */
 #include "tools/scan/builtin/families.h"
 
@@ -44,12 +51,15 @@ static const struct rule_builtin rules[] = {
 	{"nostr-secret-key", "Nostr secret key",
 		"\\bnsec1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{58}\\b"},
 	{"openssh-private-key", "OpenSSH private key",
-		"-{5}BEGIN OPENSSH PRIVATE KEY-{5}([[:blank:]\rM]|\\\\[nr]|$)"},
+		"-{5}BEGIN OPENSSH PRIVATE KEY-{5}[^-]{0,48}"
+		"b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/\\\\]{20}"},
 	{"openvpn-static-key", "OpenVPN static or tls-crypt key",
 		"-{5}BEGIN OpenVPN (Static key V1|tls-crypt-v2 (client|server) key)-{5}"},
 	{"pem-private-key", "Private key in PEM",
-		"-{5}BEGIN (RSA |DSA |EC |ENCRYPTED )?PRIVATE KEY-{5}([[:blank:]\rM]|\\\\[nr]|"
-		"$)"},
+		"-{5}BEGIN (RSA |DSA |EC |ENCRYPTED )?PRIVATE KEY-{5}"
+		"([^-M]{0,48}M[C-I][A-Za-z0-9+/\\\\]{38}|"
+		"[^-M]{0,48}Proc-Type: 4,ENCRYPTED[^,-]{1,48}DEK-Info: [A-Z0-9-]{6,12},"
+		"[A-Fa-f0-9]{16})"},
 	{"pem-private-key-in-base64", "Private key in PEM, in base64 once more",
 		"\\bLS0tLS1CRUdJTi(BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|"
 		"BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR)[A-Za-z0-9+/]{20,5000}={0,2}"},
