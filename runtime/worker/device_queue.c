@@ -485,11 +485,66 @@ static void take_kick(struct pin_worker *worker)
 	}
 }
 
+/* Of the next device in turn whose first may start; of those with urgent ones alone. */
+static struct pinion_request *next_of_devices(struct pin_worker *worker, bool is_urgent)
+{
+	struct pin_device_queue *device_queue = &worker->device_queue;
+	uint32_t count = device_queue->account_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = (device_queue->turn + i) % count;
+		struct pin_account *account = &device_queue->accounts[index];
+		struct pinion_request *request =
+			is_urgent && account->device_waiters.urgent.count == 0
+			? NULL
+			: next_of(worker, account);
+
+		if (request != NULL) {
+			device_queue->turn = (index + 1) % count;
+			return request;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * All devices draw from a rate of the runtime, and the first would leave
+ * nothing to the others: they take turns, and those with urgent transfers come
+ * before, a row of them at most.
+ */
+static struct pinion_request *next_under_rate(struct pin_worker *worker)
+{
+	struct pin_device_queue *device_queue = &worker->device_queue;
+	struct pinion_request *request = NULL;
+
+	PIN_DCHECK(device_queue->passed_count <= PIN_PASSED_MAX);
+	if (device_queue->passed_count < PIN_PASSED_MAX) {
+		request = next_of_devices(worker, true);
+	}
+	if (request != NULL) {
+		device_queue->passed_count++;
+		return request;
+	}
+	request = next_of_devices(worker, false);
+	if (request != NULL) {
+		device_queue->passed_count = 0;
+	}
+	return request;
+}
+
 struct pinion_request *pin_device_queue_next(struct pin_worker *worker)
 {
 	struct pin_device_queue *device_queue = &worker->device_queue;
 
 	take_kick(worker);
+	/* A rate that comes or goes meanwhile counts from the next time on. */
+	if (device_queue->account_count > 1 &&
+		PIN_UNLIKELY(pin_load_relaxed_u32(&worker->shared->disks.limiter.is_on) != 0)) {
+		struct pinion_request *request = next_under_rate(worker);
+
+		device_queue->must_look = request != NULL;
+		return request;
+	}
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
 		struct pinion_request *request = next_of(worker, &device_queue->accounts[i]);
 

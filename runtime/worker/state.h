@@ -276,6 +276,9 @@ struct pin_device_queue {
 	uint32_t account_count;
 	uint32_t queued; /* requests, in all device wait queues */
 	bool must_look;	 /* one of them may start */
+	/* Under a rate of the runtime: */
+	uint32_t turn;	       /* the account that has its turn */
+	uint32_t passed_count; /* urgent requests that have passed other devices, in a row */
 	struct pin_allowance allowance;
 	struct pin_lines lines;
 	struct pin_account accounts[PIN_ACCOUNTS];
