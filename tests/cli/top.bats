@@ -450,6 +450,27 @@ wait_for_writes() {
 	[ "$(ls -A folder)" = pinion.prom ]
 }
 
+@test "containers that start together are told apart by their pages" {
+	local number pids=()
+
+	unshare -rpf true 2>/dev/null || skip "no new PID namespaces here"
+	mkfifo list
+	exec 7<>list
+	for number in {1..6}; do
+		PINION_METRICS_FILE="$PWD/page$number" PINION_WORKER_COUNT=1 unshare -rpf \
+			"$PINION" sum -a sha256 --files-from=list >/dev/null 2>&1 3>&- 7>&- &
+		pids+=($!)
+	done
+	for number in {1..6}; do
+		wait_until test -s "page$number"
+	done
+	pinion top --once --json ./page{1..6}
+	[ "$(jq -r .state out | sort | uniq -c | tr -s ' ')" = " 6 alive" ]
+	[ "$(jq .pid out | sort -u | wc -l)" = 6 ]
+	exec 7>&-
+	wait "${pids[@]}"
+}
+
 @test "a page cannot take a name from other pages in the file for Prometheus" {
 	start_fed PINION_METRICS_FILE="$PWD/hostile"
 	other=$fed

@@ -98,7 +98,8 @@ static bool is_alive(struct top_page *page)
 			page->process.pid = 0;
 			return false;
 		}
-		pid = pid > 0 ? pid : top_process_find(info->pid, info->process_start);
+		pid = pid > 0 ? pid
+			      : top_process_find(info->pid, info->process_start, page->metrics);
 	}
 	if (pid > 0 && top_process_read(pid, &process) &&
 		(info->process_start == 0 || process.start == info->process_start)) {
@@ -122,7 +123,11 @@ static bool is_lost_by_exec(struct top_page *page)
 	/* Perhaps it has ended since: it says so before it is closed. */
 	pinion_metrics_snapshot(page->metrics);
 	pinion_metrics_get_info(page->metrics, &page->info, sizeof(page->info));
-	return !page->info.has_ended;
+	if (page->info.has_ended) {
+		return false;
+	}
+	page->process.pid = page->path != NULL ? 0 : page->process.pid;
+	return true;
 }
 
 static void note_state(struct top_page *page)

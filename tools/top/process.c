@@ -150,22 +150,25 @@ static uint64_t own_number(int pid)
 	return strtoull(end, NULL, 10);
 }
 
-int top_process_find(uint64_t pid, uint64_t start)
+int top_process_find(uint64_t pid, uint64_t start, const struct pinion_metrics *metrics)
 {
 	struct top_process process;
 	size_t count;
 	int *pids;
 	int found = 0;
+	bool is_sure = false;
 
 	if (pid > 0 && pid < INT32_MAX && top_process_read((int)pid, &process) &&
 		(process.start == start || start == 0)) {
-		return (int)pid;
+		found = (int)pid;
+		is_sure = start == 0 || pinion_metrics_is_open(metrics, found) == 1;
 	}
-	pids = start == 0 ? NULL : top_process_list(&count);
-	for (size_t i = 0; pids != NULL && i < count && found == 0; i++) {
+	pids = is_sure || start == 0 ? NULL : top_process_list(&count);
+	for (size_t i = 0; pids != NULL && i < count && !is_sure; i++) {
 		if (top_process_read(pids[i], &process) && process.start == start &&
 			own_number(pids[i]) == pid) {
-			found = pids[i];
+			is_sure = pinion_metrics_is_open(metrics, pids[i]) == 1;
+			found = is_sure || found == 0 ? pids[i] : found;
 		}
 	}
 	free(pids);

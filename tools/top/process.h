@@ -6,6 +6,7 @@
 #ifndef PINION_TOOLS_TOP_PROCESS_H
 #define PINION_TOOLS_TOP_PROCESS_H
 
+#include <pinion/metrics.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,9 +50,10 @@ bool top_process_read_threads(int pid, struct top_threads *out_threads);
 
 /*
  * Returns the process that its own namespace calls `pid` and that has started
- * then, or 0: there is none that can be seen from here.
+ * then, or 0: there is none that can be seen from here. Of several, as of
+ * containers that were started together, the one that has `metrics` open.
  */
-int top_process_find(uint64_t pid, uint64_t start);
+int top_process_find(uint64_t pid, uint64_t start, const struct pinion_metrics *metrics);
 
 /* Whether it is this user's; all are root's. */
 bool top_process_is_ours(int pid);

@@ -542,22 +542,28 @@ int open(const char *path, int flags, ...)
 
 static void check_namespaces(void)
 {
+	struct pin_observed observed;
+	struct pin_metrics_page *page = make(&observed);
+	struct pinion_metrics *metrics = NULL;
 	struct top_process own;
 	char status[128];
 
+	expect_ready("page", pinion_metrics_open_pid(getpid(), 0, NULL, NULL, &metrics) == 0);
 	snprintf(own_status, sizeof(own_status), "/proc/%d/status", (int)getpid());
 	expect_ready("own", top_process_read(getpid(), &own));
-	expect_number("here", getpid(), top_process_find((uint64_t)getpid(), own.start));
+	expect_number("here", getpid(), top_process_find((uint64_t)getpid(), own.start, metrics));
 	snprintf(status, sizeof(status), "Name:\tworker\nNSpid:\t%d\t17\t%d\nNSpgid:\t1\n",
 		(int)getpid(), NUMBER_THERE);
 	shown_status = status;
-	expect_number("there", getpid(), top_process_find(NUMBER_THERE, own.start));
-	expect_number("another number", 0, top_process_find(NUMBER_THERE - 1, own.start));
-	expect_number("another start", 0, top_process_find(NUMBER_THERE, own.start + 1));
+	expect_number("there", getpid(), top_process_find(NUMBER_THERE, own.start, metrics));
+	expect_number("another number", 0, top_process_find(NUMBER_THERE - 1, own.start, metrics));
+	expect_number("another start", 0, top_process_find(NUMBER_THERE, own.start + 1, metrics));
 	/* As of a kernel that does not say it. */
 	shown_status = "Name:\tworker\n";
-	expect_number("not known", 0, top_process_find(NUMBER_THERE, own.start));
+	expect_number("not known", 0, top_process_find(NUMBER_THERE, own.start, metrics));
 	shown_status = NULL;
+	pinion_metrics_close(metrics);
+	pin_metrics_page_destroy(page, &pin_host_linux);
 }
 
 int main(void)
