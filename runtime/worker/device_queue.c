@@ -485,7 +485,7 @@ static void take_kick(struct pin_worker *worker)
 	}
 }
 
-/* Of the next device in turn that has one, or has an urgent one, that may start. */
+/* Of the next device in turn that has one, or an urgent one, that may start. */
 static struct pinion_request *next_of_devices(struct pin_worker *worker, bool is_urgent)
 {
 	struct pin_device_queue *device_queue = &worker->device_queue;
