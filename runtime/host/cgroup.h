@@ -104,10 +104,10 @@ uint32_t pin_quota_millicpus(const char *root);
  * Which limit keeps a thread from being created.
  *
  * pthread_create(3) says EAGAIN for all of them: the address space of the
- * process (its stack does not fit), the cgroup's number of tasks, the user's
- * number of processes, and the system's. The first of these found to be reached
- * is the cause; the user's number cannot be seen from here, so it is the cause
- * when it is limited and neither of the two before it is reached.
+ * process or its data (its stack does not fit), the cgroup's number of tasks,
+ * the user's number of processes, and the system's. The first of these found to
+ * be reached is the cause; the user's number cannot be seen from here, so it is
+ * the cause when it is limited and none of those before it is reached.
  *
  * Called on any thread, after a failure only: it reads files. Keeps no state.
  *

@@ -331,6 +331,23 @@ goes_on() {
 \`ulimit -v\` 900000; raise that (LimitAS= in the systemd unit), or use fewer workers"
 }
 
+@test "too little data for a thread or its buffers: the line names ulimit -d" {
+	! is_sanitized || skip "sanitizers take all addresses"
+	[ "$(ulimit -v)" = unlimited ] || skip "the address space is limited here"
+	printf needle >file
+	(ulimit -s 1000000 && ulimit -d 900000 && exec "$PINION" sum --workers=4 file) \
+		>out 2>err && status=0 || status=$?
+	expect 2
+	says "sum: cannot start worker 0 of 4: its stack of 1000000 KiB does not fit below \
+\`ulimit -d\` 900000; raise that (LimitDATA= in the systemd unit), or use fewer workers"
+	# Stacks fit, and buffers of 512 MiB do not.
+	(ulimit -d 400000 && PINION_POOL_BYTES=512M exec "$PINION" sum --workers=1 file) \
+		>out 2>err && status=0 || status=$?
+	expect 2
+	grep -qF 'over the limit of `ulimit -d` (LimitDATA= in the systemd unit); lower' err
+	! grep -qF 'ulimit -v' err
+}
+
 @test "too little address space for the rules: the limit is named, not the library" {
 	! is_sanitized || skip "sanitizers take all addresses"
 	printf needle >file
