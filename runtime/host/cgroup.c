@@ -334,6 +334,44 @@ void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
 	PIN_CHECK((out_limit->limit_bytes == UINT64_MAX) == (out_limit->path[0] == '\0'));
 }
 
+void pin_memlimit_lower_to_machine(const char *root, struct pin_memlimit *limit)
+{
+	static const char *const names[] = {
+		"MemTotal:", "MemAvailable:", "SwapTotal:", "SwapFree:"};
+	unsigned long long bytes[PIN_ARRAY_COUNT(names)] = {0};
+	int saved_errno = errno;
+	FILE *file = open_below(root, "/proc/meminfo");
+	char line[256];
+	uint64_t total;
+	uint64_t free_bytes;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		for (size_t i = 0; i < PIN_ARRAY_COUNT(names); i++) {
+			size_t length = strlen(names[i]);
+			unsigned long long kib;
+
+			if (strncmp(line, names[i], length) == 0 &&
+				sscanf(line + length, "%llu", &kib) == 1) {
+				bytes[i] = kib << 10;
+			}
+		}
+	}
+	if (file != NULL) {
+		fclose(file);
+	}
+	errno = saved_errno;
+	total = bytes[0] + bytes[2];
+	free_bytes = bytes[1] + bytes[3];
+	if (bytes[0] == 0 || bytes[1] == 0 || free_bytes > total ||
+		free_bytes >= limit->free_bytes) {
+		return;
+	}
+	*limit = (struct pin_memlimit){.limit_bytes = total,
+		.free_bytes = free_bytes,
+		.path = "the memory of this machine",
+		.is_machine = true};
+}
+
 /* ---- CPU quota ---- */
 
 /*

@@ -62,6 +62,7 @@ struct pin_memlimit {
 	uint64_t limit_bytes; /* UINT64_MAX: none or none to be found */
 	uint64_t free_bytes;  /* left to touch under it; UINT64_MAX as above */
 	char path[256];	      /* of the file that sets it, cut if need be; "" */
+	bool is_machine;      /* the memory of the machine, which no file sets */
 };
 
 /* 1 / 8 of what a limit leaves is not touched: others need memory as well. */
@@ -74,6 +75,12 @@ static inline uint64_t pin_memlimit_usable(const struct pin_memlimit *limit)
 
 /* `root` goes in front of every path read: "" for this machine. */
 void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
+
+/*
+ * The machine's memory replaces a limit that leaves more. Free is what programs
+ * may take before others are killed: MemAvailable and free swap.
+ */
+void pin_memlimit_lower_to_machine(const char *root, struct pin_memlimit *limit);
 
 /* ---- cgroup quota ---- */
 
