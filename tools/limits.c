@@ -52,7 +52,7 @@ static bool set_ioprio(struct limits *limits, const char *name, const char *valu
 		limits->io_priority = LIMITS_IDLE;
 		return true;
 	}
-	if (value[0] < '0' || value[0] > '9') {
+	if (value[0] == '\0' || value[strspn(value, "0123456789")] != '\0') {
 		report_line("--%s: '%s' is neither idle nor a number from 0 to %d", name, value,
 			IO_LEVEL_MAX);
 		return false;

@@ -322,7 +322,8 @@ bool options_count(
 	const char *end = parse_digits(text, &number);
 
 	if (end == NULL || *end != '\0') {
-		report_line("%s%s: '%s' is not a number", dashes(name), name, text);
+		report_line("%s%s: '%s' is not a number from %llu to %llu", dashes(name), name,
+			text, (unsigned long long)min, (unsigned long long)max);
 		return false;
 	}
 	if (number < min || number > max) {

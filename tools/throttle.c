@@ -29,6 +29,7 @@
 
 enum {
 	IO_PRIORITY_OF_PROCESS = 1,
+	IO_LEVEL_MASK = (1 << 13) - 1, /* the level within its class */
 	/* Listings of the threads until all were seen. */
 	LISTINGS_MAX = 8,
 	PATH_BYTES = 4096,
@@ -82,44 +83,68 @@ static bool has_thread;
 
 /* ---- priorities ---- */
 
-/* 0 or an errno; a thread that has ended meanwhile needs none. */
-static int set_thread(pid_t thread_id, const struct priorities *wanted)
+static void report_nice(int32_t nice, int error)
+{
+	int32_t present = has_set.nice == LIMITS_AS_STARTED ? started_nice : has_set.nice;
+
+	if ((error == EACCES || error == EPERM) && nice < present) {
+		report_line("--nice: cannot set %d: %s; the niceness is %d, and a lower one needs "
+			    "CAP_SYS_NICE",
+			nice, report_reason(error), present);
+	} else {
+		report_line("--nice: cannot set %d: %s", nice, report_reason(error));
+	}
+}
+
+static void report_io_priority(int32_t io_priority, int error)
+{
+	if (io_priority == LIMITS_IDLE) {
+		report_line("--ioprio: cannot set idle: %s", report_reason(error));
+	} else {
+		report_line("--ioprio: cannot set %d: %s", io_priority & IO_LEVEL_MASK,
+			report_reason(error));
+	}
+}
+
+/* False: it has been reported. A thread that has ended meanwhile needs none. */
+static bool set_thread(pid_t thread_id, const struct priorities *wanted)
 {
 	if (wanted->nice != LIMITS_AS_STARTED &&
 		setpriority(PRIO_PROCESS, (id_t)thread_id, wanted->nice) != 0 && errno != ESRCH) {
-		return errno;
+		report_nice(wanted->nice, errno);
+		return false;
 	}
 	if (wanted->io_priority != LIMITS_AS_STARTED &&
 		syscall(SYS_ioprio_set, IO_PRIORITY_OF_PROCESS, thread_id, wanted->io_priority) !=
 			0 &&
 		errno != ESRCH) {
-		return errno;
+		report_io_priority(wanted->io_priority, errno);
+		return false;
 	}
-	return 0;
+	return true;
 }
 
-/* Returns the number of threads, or a negative errno. */
+/* Returns the number of threads; negative: it has been reported. */
 static int set_listed(const struct priorities *wanted)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *entry;
 	int count = 0;
-	int error = 0;
+	bool is_set = true;
 
 	if (tasks == NULL) {
-		error = set_thread(0, wanted);
-		return error == 0 ? 1 : -error;
+		return set_thread(0, wanted) ? 1 : -1;
 	}
-	while (error == 0 && (entry = readdir(tasks)) != NULL) {
+	while (is_set && (entry = readdir(tasks)) != NULL) {
 		long thread_id = strtol(entry->d_name, NULL, 10);
 
 		if (thread_id > 0) {
-			error = set_thread((pid_t)thread_id, wanted);
+			is_set = set_thread((pid_t)thread_id, wanted);
 			count++;
 		}
 	}
 	closedir(tasks);
-	return error == 0 ? count : -error;
+	return is_set ? count : -1;
 }
 
 /*
@@ -154,8 +179,6 @@ static bool set_priorities(const struct limits *next)
 		int listed = set_listed(&wanted);
 
 		if (listed < 0) {
-			report_line("cannot set the priorities of --nice and --ioprio: %s",
-				report_reason(listed));
 			return false;
 		}
 		if (listed == count) {

@@ -334,6 +334,44 @@ void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
 	PIN_CHECK((out_limit->limit_bytes == UINT64_MAX) == (out_limit->path[0] == '\0'));
 }
 
+void pin_memlimit_lower_to_machine(const char *root, struct pin_memlimit *limit)
+{
+	static const char *const names[] = {
+		"MemTotal:", "MemAvailable:", "SwapTotal:", "SwapFree:"};
+	unsigned long long bytes[PIN_ARRAY_COUNT(names)] = {0};
+	int saved_errno = errno;
+	FILE *file = open_below(root, "/proc/meminfo");
+	char line[256];
+	uint64_t total;
+	uint64_t free_bytes;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		for (size_t i = 0; i < PIN_ARRAY_COUNT(names); i++) {
+			size_t length = strlen(names[i]);
+			unsigned long long kib;
+
+			if (strncmp(line, names[i], length) == 0 &&
+				sscanf(line + length, "%llu", &kib) == 1) {
+				bytes[i] = kib << 10;
+			}
+		}
+	}
+	if (file != NULL) {
+		fclose(file);
+	}
+	errno = saved_errno;
+	total = bytes[0] + bytes[2];
+	free_bytes = bytes[1] + bytes[3];
+	if (bytes[0] == 0 || bytes[1] == 0 || free_bytes > total ||
+		free_bytes >= limit->free_bytes) {
+		return;
+	}
+	*limit = (struct pin_memlimit){.limit_bytes = total,
+		.free_bytes = free_bytes,
+		.path = "the memory of this machine",
+		.is_machine = true};
+}
+
 /* ---- CPU quota ---- */
 
 /*
@@ -429,18 +467,20 @@ static size_t default_stack_bytes(void)
 }
 
 /*
- * The most address space the process has had, in bytes; 0: not known. What it
- * has now may be less than at the failure, when another thread has given back
- * some meanwhile.
+ * A size of this process, in bytes; 0: not known. VmPeak rather than VmSize,
+ * which may be less than at the failure, when another thread has given back
+ * some meanwhile; of data there is no peak.
  */
-static unsigned long long peak_bytes(void)
+static unsigned long long read_status(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");
 	char line[256];
+	size_t length = strlen(name);
 	unsigned long long kib = 0;
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		if (sscanf(line, "VmPeak: %llu", &kib) == 1) {
+		if (strncmp(line, name, length) == 0 &&
+			sscanf(line + length, ": %llu", &kib) == 1) {
 			break;
 		}
 	}
@@ -484,6 +524,7 @@ void pin_threadlimit_hint_at(
 {
 	size_t stack = stack_bytes > 0 ? stack_bytes : default_stack_bytes();
 	struct rlimit space = {.rlim_cur = RLIM_INFINITY};
+	struct rlimit data = {.rlim_cur = RLIM_INFINITY};
 	struct rlimit processes = {.rlim_cur = RLIM_INFINITY};
 	long long reached = -1;
 
@@ -494,12 +535,20 @@ void pin_threadlimit_hint_at(
 		return;
 	}
 	getrlimit(RLIMIT_AS, &space);
+	getrlimit(RLIMIT_DATA, &data);
 	getrlimit(RLIMIT_NPROC, &processes);
-	if (space.rlim_cur != RLIM_INFINITY && peak_bytes() + stack > space.rlim_cur) {
+	if (space.rlim_cur != RLIM_INFINITY && read_status("VmPeak") + stack > space.rlim_cur) {
 		snprintf(out, size,
 			"its stack of %zu KiB does not fit below `ulimit -v` %llu; raise that "
 			"(LimitAS= in the systemd unit)",
 			stack >> 10, (unsigned long long)space.rlim_cur >> 10);
+		return;
+	}
+	if (data.rlim_cur != RLIM_INFINITY && read_status("VmData") + stack > data.rlim_cur) {
+		snprintf(out, size,
+			"its stack of %zu KiB does not fit below `ulimit -d` %llu; raise that "
+			"(LimitDATA= in the systemd unit)",
+			stack >> 10, (unsigned long long)data.rlim_cur >> 10);
 		return;
 	}
 	pin_cgroup_visit(root, "pids", find_reached, &reached);

@@ -62,6 +62,7 @@ struct pin_memlimit {
 	uint64_t limit_bytes; /* UINT64_MAX: none or none to be found */
 	uint64_t free_bytes;  /* left to touch under it; UINT64_MAX as above */
 	char path[256];	      /* of the file that sets it, cut if need be; "" */
+	bool is_machine;      /* the memory of the machine, which no file sets */
 };
 
 /* 1 / 8 of what a limit leaves is not touched: others need memory as well. */
@@ -74,6 +75,12 @@ static inline uint64_t pin_memlimit_usable(const struct pin_memlimit *limit)
 
 /* `root` goes in front of every path read: "" for this machine. */
 void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
+
+/*
+ * The machine's memory replaces a limit that leaves more. Free is what programs
+ * may take before others are killed: MemAvailable and free swap.
+ */
+void pin_memlimit_lower_to_machine(const char *root, struct pin_memlimit *limit);
 
 /* ---- cgroup quota ---- */
 
@@ -104,10 +111,10 @@ uint32_t pin_quota_millicpus(const char *root);
  * Which limit keeps a thread from being created.
  *
  * pthread_create(3) says EAGAIN for all of them: the address space of the
- * process (its stack does not fit), the cgroup's number of tasks, the user's
- * number of processes, and the system's. The first of these found to be reached
- * is the cause; the user's number cannot be seen from here, so it is the cause
- * when it is limited and neither of the two before it is reached.
+ * process or its data (its stack does not fit), the cgroup's number of tasks,
+ * the user's number of processes, and the system's. The first of these found to
+ * be reached is the cause; the user's number cannot be seen from here, so it is
+ * the cause when it is limited and none of those before it is reached.
  *
  * Called on any thread, after a failure only: it reads files. Keeps no state.
  *

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum {
 	/* The kernel may find no room for a huge page now and then. */
@@ -64,6 +65,21 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 	return 0;
 }
 
+/*
+ * Names RLIMIT_DATA only where it alone is set: a failed mmap() does not say
+ * which limit it ran into.
+ */
+static const char *limit_name(void)
+{
+	struct rlimit space;
+	struct rlimit data;
+
+	return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
+			getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY
+		? "`ulimit -d` (LimitDATA= in the systemd unit)"
+		: "`ulimit -v`";
+}
+
 static int map(struct pin_arena *arena, const struct pin_log *log)
 {
 	size_t lazy_bytes = arena->options.lazy_bytes;
@@ -81,9 +97,9 @@ static int map(struct pin_arena *arena, const struct pin_log *log)
 	}
 	pin_log(log, PINION_LOG_ERROR,
 		"cannot map %zu MiB for a worker's buffers: out of memory or over the "
-		"limit of `ulimit -v`; lower buffer_count, buffer_bytes or pool_bytes "
+		"limit of %s; lower buffer_count, buffer_bytes or pool_bytes "
 		"(PINION_BUFFER_COUNT, PINION_BUFFER_BYTES, PINION_POOL_BYTES)",
-		pin_round_up(arena->bytes, 1 << 20) >> 20);
+		pin_round_up(arena->bytes, 1 << 20) >> 20, limit_name());
 	return -ENOMEM;
 }
 

@@ -14,11 +14,7 @@
 #include <unistd.h>
 
 enum {
-	PAGE_BYTES = 4096,
 	HEADER_WORDS = sizeof(struct pin_trace_header) / sizeof(uint64_t),
-	/* Rings begin at a cache line. */
-	RINGS_AT = (HEADER_WORDS + PIN_TRACE_HEAD_WORDS - 1) / PIN_TRACE_HEAD_WORDS *
-		PIN_TRACE_HEAD_WORDS,
 };
 
 static struct pin_trace_header *header_of(const struct pin_trace *trace)
@@ -30,14 +26,15 @@ static void write_header(const struct pin_trace *trace, uint64_t slots)
 {
 	struct pin_trace_header *header = header_of(trace);
 
-	PIN_DCHECK(RINGS_AT + trace->ring_count * pin_trace_ring_words(slots) <= trace->word_count);
+	PIN_DCHECK(PIN_TRACE_RINGS_AT + trace->ring_count * pin_trace_ring_words(slots) <=
+		trace->word_count);
 	header->version = PIN_TRACE_VERSION;
 	header->header_words = HEADER_WORDS;
 	header->word_count = trace->word_count;
 	header->ring_count = trace->ring_count;
 	header->event_bytes = sizeof(struct pin_trace_event);
 	header->slots = slots;
-	header->rings_at = RINGS_AT;
+	header->rings_at = PIN_TRACE_RINGS_AT;
 	header->ring_words = pin_trace_ring_words(slots);
 	pin_page_owner_write(&header->owner, trace->host->now_ns());
 	pin_store_release_u64(&header->magic, PIN_TRACE_MAGIC);
@@ -110,17 +107,14 @@ int pin_trace_create(const struct pin_host *host, const struct pin_log *log, uin
 	trace->host = host;
 	trace->page.fd = -1;
 	trace->ring_count = worker_count + 1;
-	trace->word_count =
-		pin_round_up((RINGS_AT + trace->ring_count * ring_words) * sizeof(uint64_t),
-			PAGE_BYTES) /
-		sizeof(uint64_t);
+	trace->word_count = pin_trace_bytes(worker_count, slots) / sizeof(uint64_t);
 	if (allocate(trace, log) < 0) {
 		pin_trace_destroy(trace);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < trace->ring_count; i++) {
-		pin_trace_ring_init(
-			&trace->rings[i], trace->words + RINGS_AT + i * ring_words, slots);
+		pin_trace_ring_init(&trace->rings[i],
+			trace->words + PIN_TRACE_RINGS_AT + i * ring_words, slots);
 	}
 	write_header(trace, slots);
 	if (trace->page.memory != NULL) {

@@ -16,6 +16,7 @@
 #ifndef PIN_OBSERVE_TRACE_H
 #define PIN_OBSERVE_TRACE_H
 
+#include "runtime/base/base.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/host/host.h"
@@ -51,6 +52,13 @@ struct pin_trace_header {
 
 _Static_assert(sizeof(struct pin_trace_header) == 168, "as documented");
 
+/* In words: rings begin at a cache line. */
+enum {
+	PIN_TRACE_RINGS_AT =
+		(sizeof(struct pin_trace_header) / sizeof(uint64_t) + PIN_TRACE_HEAD_WORDS - 1) /
+		PIN_TRACE_HEAD_WORDS * PIN_TRACE_HEAD_WORDS,
+};
+
 struct pin_trace {
 	struct pin_lock lock; /* rank 8; of the last ring */
 	/* [const] after creation */
@@ -61,6 +69,16 @@ struct pin_trace {
 	uint32_t ring_count;
 	struct pin_trace_ring *rings;
 };
+
+/* Of the words of a trace, in whole pages; each is touched sooner or later. */
+static inline size_t pin_trace_bytes(uint32_t worker_count, uint64_t slots)
+{
+	/* The last ring is for all other threads. */
+	size_t words =
+		PIN_TRACE_RINGS_AT + (worker_count + (size_t)1) * pin_trace_ring_words(slots);
+
+	return pin_round_up(words * sizeof(uint64_t), PIN_PAGE_BYTES);
+}
 
 /*
  * Makes one with rings of `slots` events. -ENOMEM. A trace that others cannot

@@ -2,10 +2,10 @@
 /*
  * Fits, registers and reports the workers' arenas as a whole.
  *
- * Before the workers start, the memory cgroup is looked at: touching more than
- * it leaves is not an error but an OOM kill, so large buffers are given up, or
- * the creation fails. Seven eighths of the rest are used: stacks, rings, the
- * embedder and the page cache need memory too.
+ * Before the workers start, the limits of the memory cgroup and of the machine
+ * are read: touching more than they leave is not an error but an OOM kill, so
+ * large buffers are given up, or the creation fails. Seven eighths of the rest
+ * are used: stacks, rings, the embedder and the page cache need memory too.
  *
  * When all arenas are there, they are registered once, on a ring of no other
  * use, and each worker's ring clones that table, where the kernel can (see
@@ -77,22 +77,54 @@ size_t pin_arena_setup_arena_bytes(const struct pinion_config *config)
 		(size_t)bytes_for_pools(config);
 }
 
-/* Bytes that have to be free for arenas of so many bytes, in whole MiB. */
-static uint64_t least_free(uint64_t workers, uint64_t arena_bytes)
+/* Bytes that have to be free, in whole MiB, for `wanted` to be usable. */
+static uint64_t least_free(uint64_t wanted)
 {
-	uint64_t usable = workers * pin_round_up(arena_bytes, PIN_HUGE_PAGE_BYTES);
 	uint64_t share = PIN_MEMLIMIT_RESERVE_SHARE - 1;
 
-	return pin_round_up(usable + (usable + share - 1) / share, 1 << 20);
+	return pin_round_up(wanted + (wanted + share - 1) / share, 1 << 20);
+}
+
+/* The part that takes the most. */
+static const char *fields_to_lower(const struct pinion_config *config, uint64_t trace_bytes)
+{
+	uint64_t pools = bytes_for_pools(config);
+	uint64_t small = (uint64_t)config->small_buffer_bytes * config->small_buffer_count;
+	uint64_t large = config->buffer_bytes; /* of which one suffices */
+	uint64_t traces = trace_bytes / config->worker_count;
+
+	if (pools >= small && pools >= large && pools >= traces) {
+		return "pool_bytes (PINION_POOL_BYTES)";
+	}
+	if (traces >= small && traces >= large) {
+		return "trace_events (PINION_TRACE_EVENTS)";
+	}
+	return small >= large ? "small_buffer_count (PINION_SMALL_BUFFER_COUNT)"
+			      : "buffer_bytes (PINION_BUFFER_BYTES)";
+}
+
+static void report_too_little(const struct pinion_config *config, const struct pin_memlimit *limit,
+	uint64_t trace_bytes, uint64_t least_bytes, const struct pin_log *log)
+{
+	pin_log(log, PINION_LOG_ERROR,
+		"%s is %llu MiB, of which %llu are free, but %u workers need %llu MiB for "
+		"buffers%s: %slower %s%s",
+		limit->path, (unsigned long long)(limit->limit_bytes >> 20),
+		(unsigned long long)(limit->free_bytes >> 20), config->worker_count,
+		(unsigned long long)(least_free(least_bytes) >> 20),
+		trace_bytes > 0 ? " and the trace" : "",
+		limit->is_machine ? "" : "raise it (systemd: MemoryMax=), or ",
+		fields_to_lower(config, trace_bytes),
+		config->worker_count > 1 ? " or worker_count (PINION_WORKER_COUNT)" : "");
 }
 
 /*
  * Gives up large buffers of each worker until the arenas fit. It keeps the
- * small buffers and the memory for pools: programs depend on these, and large
- * buffers only on being there at all.
+ * small buffers, the memory for pools and the trace: programs depend on these,
+ * and large buffers only on being there at all.
  */
-int pin_arena_setup_shrink(
-	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log)
+int pin_arena_setup_shrink(struct pinion_config *config, uint64_t trace_bytes,
+	const struct pin_memlimit *limit, const struct pin_log *log)
 {
 	uint64_t workers = config->worker_count;
 	uint64_t wanted_each =
@@ -105,30 +137,28 @@ int pin_arena_setup_shrink(
 
 	PIN_CHECK(workers > 0);
 	PIN_CHECK(config->buffer_bytes > 0);
+	usable -= trace_bytes < usable ? trace_bytes : usable;
 	each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
 	if (limit->free_bytes == UINT64_MAX || wanted_each <= each) {
 		return 0;
 	}
 	count = each > fixed ? (each - fixed) / config->buffer_bytes : 0;
 	if (count == 0) {
-		pin_log(log, PINION_LOG_ERROR,
-			"%s is %llu MiB, of which %llu are free, but %llu workers need %llu MiB "
-			"for buffers: raise it (systemd: MemoryMax=), or use fewer workers or "
-			"smaller buffers",
-			limit->path, (unsigned long long)(limit->limit_bytes >> 20),
-			(unsigned long long)(limit->free_bytes >> 20), (unsigned long long)workers,
-			(unsigned long long)(least_free(workers, fixed + config->buffer_bytes) >>
-				20));
+		uint64_t least = pin_round_up(fixed + config->buffer_bytes, PIN_HUGE_PAGE_BYTES);
+
+		report_too_little(config, limit, trace_bytes, workers * least + trace_bytes, log);
 		return -ENOMEM;
 	}
 	pin_log(log, PINION_LOG_WARN,
 		"%s is %llu MiB, of which %llu are free, but %llu workers want %llu MiB for "
-		"buffers: each gets %llu large buffers instead of %u; raise it (systemd: "
-		"MemoryMax=)",
+		"buffers%s: each gets %llu large buffers instead of %u; %s",
 		limit->path, (unsigned long long)(limit->limit_bytes >> 20),
 		(unsigned long long)(limit->free_bytes >> 20), (unsigned long long)workers,
-		(unsigned long long)((workers * wanted_each) >> 20), (unsigned long long)count,
-		config->buffer_count);
+		(unsigned long long)((workers * wanted_each + trace_bytes) >> 20),
+		trace_bytes > 0 ? " and the trace" : "", (unsigned long long)count,
+		config->buffer_count,
+		limit->is_machine ? "lower buffer_count (PINION_BUFFER_COUNT)"
+				  : "raise it (systemd: MemoryMax=)");
 	PIN_CHECK(count < config->buffer_count);
 	config->buffer_count = (uint32_t)count;
 	return 0;
@@ -154,7 +184,12 @@ int pin_arena_setup_fit(struct pin_shared *shared)
 	}
 	shared->arenas_grow = tuning->buffer_rest_ms > 0;
 	pin_memlimit_find("", &limit);
-	return pin_arena_setup_shrink(config, &limit, &shared->log);
+	pin_memlimit_lower_to_machine("", &limit);
+	return pin_arena_setup_shrink(config,
+		tuning->trace_events == 0
+			? 0
+			: pin_trace_bytes(config->worker_count, tuning->trace_events),
+		&limit, &shared->log);
 }
 
 /* ---- registering ---- */

@@ -26,11 +26,12 @@
 size_t pin_arena_setup_arena_bytes(const struct pinion_config *config);
 
 /*
- * Lowers `config->buffer_count` until all arenas fit. -ENOMEM: not even one
+ * Lowers `config->buffer_count` until all arenas fit beside a trace of so many
+ * bytes. -ENOMEM: not even one
  * large buffer each does. Both are logged.
  */
-int pin_arena_setup_shrink(
-	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log);
+int pin_arena_setup_shrink(struct pinion_config *config, uint64_t trace_bytes,
+	const struct pin_memlimit *limit, const struct pin_log *log);
 
 /* The same for this machine and process. */
 int pin_arena_setup_fit(struct pin_shared *shared);

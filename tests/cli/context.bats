@@ -356,5 +356,5 @@ make_lines() {
 	pinion scan -B1 --git=.
 	complains '-A, -B and -C know neither --git, --staged, --decode nor --checkpoint'
 	pinion scan -C -1 a
-	complains "--context: '-1' is not a number"
+	complains "--context: '-1' is not a number from 0 to 4294967295"
 }

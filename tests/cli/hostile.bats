@@ -331,6 +331,49 @@ goes_on() {
 \`ulimit -v\` 900000; raise that (LimitAS= in the systemd unit), or use fewer workers"
 }
 
+@test "too little data for a thread or its buffers: the line names ulimit -d" {
+	! is_sanitized || skip "sanitizers take all addresses"
+	[ "$(ulimit -v)" = unlimited ] || skip "the address space is limited here"
+	printf needle >file
+	(ulimit -s 1000000 && ulimit -d 900000 && exec "$PINION" sum --workers=4 file) \
+		>out 2>err && status=0 || status=$?
+	expect 2
+	says "sum: cannot start worker 0 of 4: its stack of 1000000 KiB does not fit below \
+\`ulimit -d\` 900000; raise that (LimitDATA= in the systemd unit), or use fewer workers"
+	# Stacks fit, and buffers of 512 MiB do not.
+	(ulimit -d 400000 && PINION_POOL_BYTES=512M exec "$PINION" sum --workers=1 file) \
+		>out 2>err && status=0 || status=$?
+	expect 2
+	grep -qF 'over the limit of `ulimit -d` (LimitDATA= in the systemd unit); lower' err
+	! grep -qF 'ulimit -v' err
+}
+
+# need_mib EVENTS: what a runtime of one worker needs that cannot start.
+need_mib() {
+	PINION_TRACE_EVENTS=$1 PINION_POOL_BYTES=$pool PINION_WORKER_COUNT=1 pinion sum file
+	expect 2
+	grep -qE "^pinion sum: .* is [0-9]+ MiB, of which [0-9]+ are free, but 1 workers need \
+[0-9]+ MiB for buffers( and the trace)?: .*lower pool_bytes \(PINION_POOL_BYTES\)$" err || {
+		cat err
+		return 1
+	}
+	need=$(sed -n 's/.* need \([0-9]*\) MiB.*/\1/p' err)
+}
+
+@test "buffers for which the machine has no memory: a line, not the OOM killer" {
+	! is_sanitized || skip "sanitizers take all addresses"
+	local pool need plain
+	pool=$(awk '/^(MemTotal|SwapTotal):/ { sum += $2 } END { print sum + 1024 - sum % 1024 "K" }' \
+		/proc/meminfo)
+	printf needle >file
+	need_mib 0
+	plain=$need
+	[ "$plain" -gt $((${pool%K} / 1024)) ]
+	# Two rings of 32 MiB, of which one more eighth stays free.
+	need_mib 1048576
+	[ $((need - plain)) = 73 ] || [ $((need - plain)) = 74 ]
+}
+
 @test "too little address space for the rules: the limit is named, not the library" {
 	! is_sanitized || skip "sanitizers take all addresses"
 	printf needle >file

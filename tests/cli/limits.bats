@@ -100,7 +100,15 @@ make_uncached() {
 	done
 	unset PINION_BYTES_PER_SECOND
 	refused --iops-limit=1K
-	grep -q -- "--iops-limit: '1K' is not a number" err
+	grep -qx -- "pinion sum: --iops-limit: '1K' is not a number from 0 to 1125899906842624" err
+	refused --iops-limit=-1
+	grep -qx -- "pinion sum: --iops-limit: '-1' is not a number from 0 to 1125899906842624" err
+	refused --workers=-1
+	grep -qx -- "pinion sum: --workers: '-1' is not a number from 1 to 4096" err
+	refused --nice=-1
+	grep -qx -- "pinion sum: --nice: '-1' is not a number from 0 to 19" err
+	refused --ioprio=0x10
+	grep -qx -- "pinion sum: --ioprio: '0x10' is neither idle nor a number from 0 to 7" err
 	refused --ioprio=8
 	grep -q -- "--ioprio: 8 is not between 0 and 7" err
 	refused --ioprio=realtime
@@ -237,6 +245,37 @@ make_uncached() {
 	expect_threads $pid 19 "best-effort: prio 7"
 	end_fed
 	expect 0
+}
+
+@test "a niceness below the present one: the line names the value and what it needs" {
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	local drop=() start=$(nice) option
+	[ "$start" -lt 10 ] || skip "the niceness is high already"
+	[ "$(id -u)" != 0 ] || drop=(setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice)
+	echo data >data
+	for option in "" --ioprio=7; do
+		status=0
+		nice -n $((10 - start)) "${drop[@]}" "$PINION" sum -a "$(any)" --nice=5 $option data \
+			>out 2>err || status=$?
+		expect 2
+		[ "$(cat err)" = "pinion sum: --nice: cannot set 5: permission denied; the niceness is \
+10, and a lower one needs CAP_SYS_NICE" ]
+	done
+}
+
+@test "an I/O priority that is refused: the line names it, and no niceness" {
+	command -v strace >/dev/null || skip "strace is not installed"
+	! is_sanitized || skip "sanitizers do without ptrace"
+	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	local value
+	echo data >data
+	for value in 6 idle; do
+		status=0
+		strace -f -qq -o /dev/null -e trace=ioprio_set -e inject=ioprio_set:error=EPERM \
+			"$PINION" sum -a "$(any)" --ioprio=$value data >out 2>err || status=$?
+		expect 2
+		[ "$(cat err)" = "pinion sum: --ioprio: cannot set $value: operation not permitted" ]
+	done
 }
 
 @test "SIGHUP before the scan begins waits for it" {

@@ -375,11 +375,11 @@ start_unwaited() {
 	expect 2
 	[ -s err ]
 	pinion trace abc 1
-	[ "$(cat err)" = "pinion trace: PID: 'abc' is not a number" ]
+	[ "$(cat err)" = "pinion trace: PID: 'abc' is not a number from 1 to 4194304" ]
 	pinion trace "$fed" -1s
 	[ "$(cat err)" = 'pinion trace: unknown option -1 (see pinion trace -h)' ]
 	pinion trace "$fed" 99999999
 	[ "$(cat err)" = 'pinion trace: SECONDS: 99999999 is not between 0 and 86400 seconds' ]
 	pinion trace --runtime=x "$fed" 0
-	[ "$(cat err)" = "pinion trace: --runtime: 'x' is not a number" ]
+	[ "$(cat err)" = "pinion trace: --runtime: 'x' is not a number from 0 to 65535" ]
 }

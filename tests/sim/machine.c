@@ -102,6 +102,12 @@ void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
 	*out_limit = (struct pin_memlimit){.limit_bytes = UINT64_MAX, .free_bytes = UINT64_MAX};
 }
 
+void pin_memlimit_lower_to_machine(const char *root, struct pin_memlimit *limit)
+{
+	(void)root;
+	(void)limit;
+}
+
 void pin_file_leave_direct(const struct pinion_file *file)
 {
 	(void)file;

@@ -43,8 +43,10 @@ int main(void)
 			    "the systemd unit)";
 	struct rlimit processes;
 	struct rlimit space;
+	struct rlimit data;
 
 	expect_number("getrlimit", 0, getrlimit(RLIMIT_AS, &space));
+	expect_number("getrlimit", 0, getrlimit(RLIMIT_DATA, &data));
 	expect_number("getrlimit", 0, getrlimit(RLIMIT_NPROC, &processes));
 	check("pids_v2_full", -EINVAL, 0, "Invalid argument");
 	check("pids_v2_full", -EAGAIN, 65536, group);
@@ -64,6 +66,13 @@ int main(void)
 		check("pids_v2_full", -EAGAIN, (size_t)1 << 62,
 			"its stack of 4503599627370496 KiB does not fit below `ulimit -v` "
 			"4503599627370496; raise that (LimitAS= in the systemd unit)");
+		check("pids_v2_full", -EAGAIN, 65536, group);
+	}
+	if (data.rlim_max == RLIM_INFINITY) {
+		limit_softly(RLIMIT_DATA, (rlim_t)1 << 61);
+		check("pids_v2_full", -EAGAIN, (size_t)1 << 61,
+			"its stack of 2251799813685248 KiB does not fit below `ulimit -d` "
+			"2251799813685248; raise that (LimitDATA= in the systemd unit)");
 		check("pids_v2_full", -EAGAIN, 65536, group);
 	}
 	return expect_status();

@@ -3,7 +3,8 @@
  * Goal: the memory cgroup that leaves the least is found, in both versions, and
  * page cache does not count as used; arenas shrink to the rest, by large
  * buffers alone, or the creation fails; either is reported in one line, whose
- * number is the least that has to be free. G6.
+ * number is the least that has to be free, and which names what to lower. The
+ * machine's memory counts as a group's does, and the trace as buffers do. G6.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
  * of configurations and limits.
  */
@@ -53,7 +54,8 @@ static const struct fit {
 };
 
 /* With it free the creation does not fail, and with 1 MiB less it does. */
-static void check_needed(const struct pinion_config *config, struct pin_memlimit limit)
+static void check_needed(
+	const struct pinion_config *config, uint64_t trace_bytes, struct pin_memlimit limit)
 {
 	struct pin_log silent = {.fn = NULL};
 	const char *at = strstr(runtimes_log, " need ");
@@ -64,7 +66,7 @@ static void check_needed(const struct pinion_config *config, struct pin_memlimit
 
 		limit.free_bytes = (needed_mib - less) * MIB;
 		expect_number("of what the line says", less == 0 ? 0 : -ENOMEM,
-			pin_arena_setup_shrink(&copy, &limit, &silent));
+			pin_arena_setup_shrink(&copy, trace_bytes, &limit, &silent));
 	}
 }
 
@@ -88,7 +90,7 @@ static void check_fit(const struct fit *fit)
 	config.small_buffer_count = 64;
 	config.pool_bytes = fit->pool_mib * MIB;
 	runtimes_log[0] = '\0';
-	rc = pin_arena_setup_shrink(&config, &limit, &log);
+	rc = pin_arena_setup_shrink(&config, 0, &limit, &log);
 	expect_number(what, fit->expected == 0 ? -ENOMEM : 0, rc);
 	expect_number(what, fit->expected == 0 ? fit->buffers : fit->expected, config.buffer_count);
 	if (fit->expected == fit->buffers) {
@@ -99,7 +101,7 @@ static void check_fit(const struct fit *fit)
 	expect_true("and what lifts it", strstr(runtimes_log, "MemoryMax=") != NULL);
 	expect_true("and is one", strchr(runtimes_log, '\n') == strrchr(runtimes_log, '\n'));
 	if (rc == -ENOMEM) {
-		check_needed(&config, limit);
+		check_needed(&config, 0, limit);
 	}
 	if (rc == 0) {
 		size_t bytes = (pin_arena_setup_arena_bytes(&config) + (2 * MIB - 1)) / (2 * MIB) *
@@ -107,6 +109,96 @@ static void check_fit(const struct fit *fit)
 
 		expect_true(what, bytes * fit->workers <= limit.free_bytes - limit.free_bytes / 8);
 	}
+}
+
+/* The part that takes the most is the one that a line says to lower. */
+static void check_line(const char *what, const struct pinion_config *config, uint64_t trace_mib,
+	bool is_machine, const char *expected)
+{
+	struct pin_memlimit limit = {
+		.limit_bytes = 100 * MIB,
+		.free_bytes = 64 * MIB,
+		.path = "it",
+		.is_machine = is_machine,
+	};
+	struct pin_log log = {.fn = runtimes_note};
+	struct pinion_config copy = *config;
+	int rc;
+
+	runtimes_log[0] = '\0';
+	rc = pin_arena_setup_shrink(&copy, trace_mib * MIB, &limit, &log);
+	expect_text(what, expected, runtimes_log);
+	if (rc == -ENOMEM) {
+		check_needed(config, trace_mib * MIB, limit);
+	}
+}
+
+static void check_lines(void)
+{
+	struct pinion_config config;
+
+	pinion_config_init(&config);
+	config.worker_count = 2;
+	config.buffer_count = 40;
+	config.small_buffer_count = 64;
+	check_line("machine, shrunk", &config, 0, true,
+		"it is 100 MiB, of which 64 are free, but 2 workers want 88 MiB for buffers: each "
+		"gets 24 large buffers instead of 40; lower buffer_count (PINION_BUFFER_COUNT)\n");
+	check_line("trace, shrunk", &config, 16, true,
+		"it is 100 MiB, of which 64 are free, but 2 workers want 104 MiB for buffers and "
+		"the trace: each gets 16 large buffers instead of 40; lower buffer_count "
+		"(PINION_BUFFER_COUNT)\n");
+	check_line("trace", &config, 56, false,
+		"it is 100 MiB, of which 64 are free, but 2 workers need 78 MiB for buffers and "
+		"the trace: raise it (systemd: MemoryMax=), or lower trace_events "
+		"(PINION_TRACE_EVENTS) or worker_count (PINION_WORKER_COUNT)\n");
+	config.pool_bytes = 64 * MIB;
+	check_line("pools", &config, 56, true,
+		"it is 100 MiB, of which 64 are free, but 2 workers need 234 MiB for buffers and "
+		"the trace: lower pool_bytes (PINION_POOL_BYTES) or worker_count "
+		"(PINION_WORKER_COUNT)\n");
+	config.pool_bytes = 0;
+	config.small_buffer_count = 1024;
+	check_line("small buffers", &config, 0, true,
+		"it is 100 MiB, of which 64 are free, but 2 workers need 151 MiB for buffers: "
+		"lower small_buffer_count (PINION_SMALL_BUFFER_COUNT) or worker_count "
+		"(PINION_WORKER_COUNT)\n");
+	config.small_buffer_count = 64;
+	config.buffer_bytes = 64 * MIB;
+	check_line("large buffers", &config, 0, true,
+		"it is 100 MiB, of which 64 are free, but 2 workers need 156 MiB for buffers: "
+		"lower buffer_bytes (PINION_BUFFER_BYTES) or worker_count "
+		"(PINION_WORKER_COUNT)\n");
+	config.worker_count = 1;
+	check_line("one worker", &config, 0, true,
+		"it is 100 MiB, of which 64 are free, but 1 workers need 78 MiB for buffers: "
+		"lower buffer_bytes (PINION_BUFFER_BYTES)\n");
+}
+
+/* Swap counts; a group's limit that leaves less stays. */
+static void check_machine(void)
+{
+	const char *top = getenv("top_srcdir");
+	struct pin_memlimit limit = {.limit_bytes = UINT64_MAX, .free_bytes = UINT64_MAX};
+	char root[2000];
+
+	snprintf(root, sizeof(root), "%s/tests/fixtures/cgroup/memory_machine",
+		top == NULL ? "." : top);
+	pin_memlimit_lower_to_machine(root, &limit);
+	expect_number("total", 96 * (long long)MIB, (long long)limit.limit_bytes);
+	expect_number("free", 48 * (long long)MIB, (long long)limit.free_bytes);
+	expect_text("is named", "the memory of this machine", limit.path);
+	expect_true("is the machine", limit.is_machine);
+	limit = (struct pin_memlimit){
+		.limit_bytes = 50 * MIB, .free_bytes = 48 * MIB, .path = "memory.max"};
+	pin_memlimit_lower_to_machine(root, &limit);
+	expect_text("a group's limit stays", "memory.max", limit.path);
+	limit.free_bytes += 1;
+	pin_memlimit_lower_to_machine(root, &limit);
+	expect_true("unless it leaves more", limit.is_machine);
+	limit = (struct pin_memlimit){.limit_bytes = UINT64_MAX, .free_bytes = UINT64_MAX};
+	pin_memlimit_lower_to_machine("/no/such/machine", &limit);
+	expect_number("none to be found", -1, (long long)limit.free_bytes);
 }
 
 int main(void)
@@ -124,6 +216,8 @@ int main(void)
 	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
 		check_fit(&fits[i]);
 	}
+	check_lines();
+	check_machine();
 	/* And this machine's own tree can be read. */
 	pin_memlimit_find("", &limit);
 	expect_true("free within the limit", limit.free_bytes <= limit.limit_bytes);
