@@ -6,6 +6,7 @@
  *
  * Try:   examples/driven_libuv /usr/include/s*.h
  */
+#define _XOPEN_SOURCE 700
 #include <pinion/pinion.h>
 #include <signal.h>
 #include <stdio.h>

@@ -150,6 +150,8 @@ for example in "$top_srcdir"/examples/*.c; do
 	case ${example##*/} in
 	compress_file.c) needs=libzstd ;;
 	sign_tokens.c) needs=libcrypto ;;
+	driven_libuv.c) needs=libuv ;;
+	driven_sd_event.c) needs=libsystemd ;;
 	*) needs= ;;
 	esac
 	if [ -n "$needs" ]; then

@@ -188,7 +188,8 @@ enum { WORD_COUNT = sizeof(placeholder_words) / sizeof(placeholder_words[0]) };
 
 /* In the claims of tokens that documentation shows and libraries test with. */
 static const char *const claim_words[] = {"\"foo\":", "\"John Doe\"", "\"1234567890\"",
-	"urn:example:", "\"example.", "/example.", ".example.", "@example."};
+	"urn:example:", "\"example.", "//example.", ".example.com", ".example.org", ".example.net",
+	"@example."};
 enum { CLAIM_WORD_COUNT = sizeof(claim_words) / sizeof(claim_words[0]) };
 
 enum {

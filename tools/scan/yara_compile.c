@@ -63,8 +63,9 @@ static void write_reason(
 		snprintf(out_reason, MESSAGE_BYTES, "%s", compiling->missing);
 	} else if (strncmp(message, unknown, sizeof(unknown) - 1) == 0) {
 		snprintf(out_reason, MESSAGE_BYTES,
-			"%.200s; --yara-define=%.*s=VALUE defines an external variable", message,
-			(int)strcspn(name, "\""), name);
+			"%.200s; --yara-define=%.*s=VALUE defines an external "
+			"variable, `import` a module",
+			message, (int)strcspn(name, "\""), name);
 	} else {
 		snprintf(out_reason, MESSAGE_BYTES, "%s", message);
 	}

@@ -150,29 +150,42 @@ static uint64_t own_number(int pid)
 	return strtoull(end, NULL, 10);
 }
 
+/* Whether that process is the writer: 1, 0, or negative: /proc does not say. */
+struct candidate {
+	int pid; /* 0: none */
+	int is_writer;
+};
+
+/* A process that is known not to write the page is the last choice. */
+static void consider(struct candidate *best, int pid, const struct pinion_metrics *metrics)
+{
+	int is_writer = pinion_metrics_is_open(metrics, pid);
+
+	if (best->pid == 0 || is_writer == 1 || (is_writer < 0 && best->is_writer == 0)) {
+		*best = (struct candidate){.pid = pid, .is_writer = is_writer};
+	}
+}
+
 int top_process_find(uint64_t pid, uint64_t start, const struct pinion_metrics *metrics)
 {
+	struct candidate best = {.pid = 0};
 	struct top_process process;
 	size_t count;
 	int *pids;
-	int found = 0;
-	bool is_sure = false;
 
 	if (pid > 0 && pid < INT32_MAX && top_process_read((int)pid, &process) &&
 		(process.start == start || start == 0)) {
-		found = (int)pid;
-		is_sure = start == 0 || pinion_metrics_is_open(metrics, found) == 1;
+		consider(&best, (int)pid, metrics);
 	}
-	pids = is_sure || start == 0 ? NULL : top_process_list(&count);
-	for (size_t i = 0; pids != NULL && i < count && !is_sure; i++) {
+	pids = best.is_writer == 1 || start == 0 ? NULL : top_process_list(&count);
+	for (size_t i = 0; pids != NULL && i < count && best.is_writer != 1; i++) {
 		if (top_process_read(pids[i], &process) && process.start == start &&
 			own_number(pids[i]) == pid) {
-			is_sure = pinion_metrics_is_open(metrics, pids[i]) == 1;
-			found = is_sure || found == 0 ? pids[i] : found;
+			consider(&best, pids[i], metrics);
 		}
 	}
 	free(pids);
-	return found;
+	return best.pid;
 }
 
 bool top_process_is_ours(int pid)

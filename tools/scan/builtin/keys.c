@@ -51,14 +51,15 @@ static const struct rule_builtin rules[] = {
 	{"nostr-secret-key", "Nostr secret key",
 		"\\bnsec1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{58}\\b"},
 	{"openssh-private-key", "OpenSSH private key",
-		"-{5}BEGIN OPENSSH PRIVATE KEY-{5}[^-]{0,48}"
+		"-{5}BEGIN OPENSSH PRIVATE KEY-{5}(\\r?\\n--? {0,2}|[^-]{0,48})"
 		"b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/\\\\]{20}"},
 	{"openvpn-static-key", "OpenVPN static or tls-crypt key",
 		"-{5}BEGIN OpenVPN (Static key V1|tls-crypt-v2 (client|server) key)-{5}"},
 	{"pem-private-key", "Private key in PEM",
 		"-{5}BEGIN (RSA |DSA |EC |ENCRYPTED )?PRIVATE KEY-{5}"
-		"([^-M]{0,48}M[C-I][A-Za-z0-9+/\\\\]{38}|"
-		"[^-M]{0,48}Proc-Type: 4,ENCRYPTED[^,-]{1,48}DEK-Info: [A-Z0-9-]{6,12},"
+		"((\\r?\\n--? {0,2}|[^-M]{0,48})M[C-I][A-Za-z0-9+/\\\\]{38}|"
+		"(\\r?\\n--? {0,2}|[^-M]{0,48})Proc-Type: 4,ENCRYPTED"
+		"(\\r?\\n--? {0,2}|[^,-]{1,48})DEK-Info: [A-Z0-9-]{6,20},"
 		"[A-Fa-f0-9]{16})"},
 	{"pem-private-key-in-base64", "Private key in PEM, in base64 once more",
 		"\\bLS0tLS1CRUdJTi(BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|"
