@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a file or a directory that is deleted after the directory above it was
- * listed ends as SKIPPED with -ENOENT, once, and the totals add up: in the order
- * of directories, with links followed, and as a part that another scan has
- * left. A path that the user has named fails with -ENOENT. EX-53.
+ * listed ends as SKIPPED with -ENOENT, once, and the totals add up: in the
+ * order of directories, with links followed, and as a part that another scan
+ * has left. A path that the user has named fails with -ENOENT. EX-53.
  * Method: `share` of a scan deletes the entry that it is asked about, and
  * leaves nothing to others; parts with names that were never there.
  */
