@@ -30,6 +30,7 @@
 #define CONFIG_BYTES_MIN offsetof(struct pinion_config, log_record)
 #define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
 _Static_assert(CONFIG_BYTES_MIN == 112, "released size");
+_Static_assert(offsetof(struct pinion_config, is_driven) == 128, "released size");
 _Static_assert(sizeof(struct pinion_config) == 136, "released size");
 _Static_assert(sizeof(struct pinion_tuning) == 344, "released size");
 

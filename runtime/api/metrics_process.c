@@ -258,7 +258,10 @@ static int is_descriptor_of(const struct wanted *wanted, int pid, const char *nu
 	if (!is_open_as_page(&described) || look_at_link(path) != wanted->look) {
 		return 0;
 	}
-	if (described.inode == 0 && stat(path, &status) == 0) {
+	if (described.inode == 0) {
+		if (stat(path, &status) != 0) {
+			return errno == ENOENT ? 0 : -errno;
+		}
 		described.inode = status.st_ino;
 	}
 	return described.inode == wanted->inode;

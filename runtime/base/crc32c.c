@@ -69,7 +69,8 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(
 
 static uint32_t (*update)(uint32_t state, const uint8_t *bytes, size_t length) = by_table;
 
-__attribute__((constructor)) static void choose(void)
+/* Before constructors of programs, which may open a checkpoint. */
+__attribute__((constructor(101))) static void choose(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t value = i;

@@ -505,9 +505,8 @@ static void dissolve(struct pin_line_circle *circle, struct pin_lines *lines)
 
 static struct pin_line_circle *next_circle(struct pin_device_waiters *device_waiters)
 {
-	return device_waiters->urgent.count == 0 || pin_device_waiters_is_row_full(device_waiters)
-		? &device_waiters->others
-		: &device_waiters->urgent;
+	return pin_device_waiters_has_urgent(device_waiters) ? &device_waiters->urgent
+							     : &device_waiters->others;
 }
 
 /*

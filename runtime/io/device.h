@@ -128,6 +128,12 @@ static inline bool pin_device_waiters_is_row_full(const struct pin_device_waiter
 	return device_waiters->others.count > 0 && device_waiters->passed_count == PIN_PASSED_MAX;
 }
 
+/* Whether an urgent one is the first. */
+static inline bool pin_device_waiters_has_urgent(const struct pin_device_waiters *device_waiters)
+{
+	return device_waiters->urgent.count > 0 && !pin_device_waiters_is_row_full(device_waiters);
+}
+
 /* Whether a request that comes now may start before all that wait. */
 static inline bool pin_device_waiters_lets_pass(
 	const struct pin_device_waiters *device_waiters, struct pinion_request *request)

@@ -199,16 +199,7 @@ static void run_call(void *arg)
 }
 
 /* A thread that a task has ended by pthread_exit() goes on as it was. */
-static void guard_call(struct pin_worker *worker)
-{
-	int cancel_state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pin_worker_guard(worker, &worker->driven.guard, run_call);
-	pthread_setcancelstate(cancel_state, NULL);
-}
-
-static void call(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadline_ns)
+static void call_without_cancel(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadline_ns)
 {
 	struct pin_driven *driven = &worker->driven;
 
@@ -224,7 +215,7 @@ static void call(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadlin
 	driven->empty_steps = 0;
 	driven->ended_before = ended_tasks(worker);
 	driven->ended_last = driven->ended_before;
-	guard_call(worker);
+	pin_worker_guard(worker, &driven->guard, run_call);
 	if (!driven->is_parked) {
 		pin_ring_doorbell(&worker->ring);
 	}
@@ -234,6 +225,19 @@ static void call(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadlin
 	}
 	pin_worker_end(worker);
 	driven->has_left = true;
+}
+
+/*
+ * A cancel of the owner waits: halfway it would leave a worker that nobody can
+ * end.
+ */
+static void call(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadline_ns)
+{
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	call_without_cancel(worker, max_tasks, deadline_ns);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 int pin_driven_poll(struct pin_worker *worker, uint32_t max_tasks, uint64_t deadline_ns)

@@ -495,7 +495,7 @@ static struct pinion_request *next_of_devices(struct pin_worker *worker, bool is
 		uint32_t index = (device_queue->turn + i) % count;
 		struct pin_account *account = &device_queue->accounts[index];
 		struct pinion_request *request =
-			is_urgent && account->device_waiters.urgent.count == 0
+			is_urgent && !pin_device_waiters_has_urgent(&account->device_waiters)
 			? NULL
 			: next_of(worker, account);
 
