@@ -681,6 +681,14 @@ needs_kmsg() {
 	stops scan
 	[ ! -s out ]
 	[ "$(grep -c '^pinion ' err)" = 2 ] # and that they are compiled
+	# So does a log that is refused.
+	pinion scan -F -e needle --checkpoint=log file
+	expect 1
+	status=0
+	timeout 60 "$PINION" scan --max-compile-time=100000 --rules=rules --checkpoint=log file \
+		>out 2>err || status=$?
+	expect 2
+	grep -q 'it is there already' err
 }
 
 @test "a command ends when the queue of pending signals is full" {

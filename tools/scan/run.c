@@ -118,13 +118,22 @@ static int compile(void *arg)
 		&job->search, compiling->matcher, job->reporter.rules, &compiling->trouble);
 }
 
+static bool has_failed(struct meanwhile *logging)
+{
+	return (logging->has_returned || meanwhile_await(logging, 0)) && logging->result != 0;
+}
+
 /*
  * Only the end of the process ends a compilation; no output has been written
  * yet that this would lose. compile_limit.h ends a compilation that takes long.
+ * `logging`: NULL, or has had its line if it failed.
  */
-static void await_compiled(struct meanwhile *compiling)
+static void await_compiled(struct meanwhile *compiling, struct meanwhile *logging)
 {
 	while (!meanwhile_await(compiling, COMPILE_LOOK_NS)) {
+		if (logging != NULL && has_failed(logging)) {
+			_exit(EXIT_STATUS_TROUBLE);
+		}
 		if (signals_interrupted()) {
 			report_line("stopped early by a signal");
 			_exit(EXIT_STATUS_STOPPED);
@@ -160,7 +169,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
 	scan_job_begin_test(job, matcher);
-	await_compiled(&searching);
+	await_compiled(&searching, has_log ? &logging : NULL);
 	search_error = meanwhile_end(&searching);
 	compile_limit_end();
 	error = meanwhile_end(&creating);
