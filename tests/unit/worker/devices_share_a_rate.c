@@ -50,7 +50,7 @@ static void submit(uint32_t device, uint32_t times, uint32_t flags)
 static void run(void (*prepare)(struct tasks_hold *hold))
 {
 	struct tasks_hold hold = {.prepare = prepare};
-	uint8_t block[BLOCK];
+	static uint8_t block[BLOCK];
 
 	expect_ready("empty", ftruncate(files[0].fd, 0) == 0);
 	count = 0;
