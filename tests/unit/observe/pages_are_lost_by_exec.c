@@ -2,8 +2,9 @@
 /*
  * Goal: a process that calls exec(2) has lost its page, although number and
  * start of the process stay: pinion_metrics_is_open() and `pinion top` say so,
- * of files and of pages that were open before. It is open as long as its writer
- * has it so, and by a reader it is not. WP-33.
+ * of files and of pages that were open before. It is open as long as its
+ * writer has it so, and by a reader, or by the writer of another page, it is
+ * not. WP-33.
  * Method: a child that makes two pages, and becomes another program when it is
  * told to.
  */
@@ -120,6 +121,7 @@ static void check_exec(void)
 static void check_rights(void)
 {
 	struct pin_metrics_page *page = make(NULL);
+	struct pin_metrics_page *other;
 	struct pinion_metrics *metrics = NULL;
 	pid_t child;
 	int status = -1;
@@ -140,8 +142,10 @@ static void check_rights(void)
 	}
 	expect_ready("fork", child > 0 && waitpid(child, &status, 0) == child);
 	expect_number("as for the folder: EACCES of another user", 0, status);
+	other = make(NULL);
 	pin_metrics_page_destroy(page, &pin_host_linux);
 	expect_number("given back", 0, pinion_metrics_is_open(metrics, getpid()));
+	pin_metrics_page_destroy(other, &pin_host_linux);
 	pinion_metrics_close(metrics);
 }
 
