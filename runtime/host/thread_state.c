@@ -279,22 +279,45 @@ static bool is_over(int number)
 	return end != NULL && end[1] == ' ' && end[2] == 'Z';
 }
 
+/* A thread that is ending has let go of its own, and is no zombie yet. */
+static bool has_descriptors(int number)
+{
+	char path[64];
+	const struct dirent *entry;
+	bool has_any = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", number);
+	folder = opendir(path);
+	while (folder != NULL && !has_any && (entry = readdir(folder)) != NULL) {
+		has_any = entry->d_name[0] != '.';
+	}
+	if (folder != NULL) {
+		closedir(folder);
+	}
+	return has_any;
+}
+
 int pin_process_thread(int pid)
 {
 	char path[64];
 	const struct dirent *entry;
 	DIR *threads;
 	int found = pid;
+	bool is_sure = false;
 
 	if (!is_over(pid)) {
 		return pid;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	threads = opendir(path);
-	while (threads != NULL && found == pid && (entry = readdir(threads)) != NULL) {
+	while (threads != NULL && !is_sure && (entry = readdir(threads)) != NULL) {
 		int number = atoi(entry->d_name);
 
-		found = number > 0 && !is_over(number) ? number : pid;
+		if (number > 0 && !is_over(number)) {
+			is_sure = has_descriptors(number);
+			found = is_sure || found == pid ? number : found;
+		}
 	}
 	if (threads != NULL) {
 		closedir(threads);
